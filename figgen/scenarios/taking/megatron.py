@@ -21,7 +21,7 @@ ON = (
     "moe_router_force_load_balancing", "fp8_hybrid", "no_check_for_nan_in_loss_and_grad",
     "no_async_tensor_model_parallel_allreduce", "use_remove_padding", "manual_gc",
     "moe_grouped_gemm", "gradient_as_bucket_view", "use_precision_aware_optimizer",
-    "tp_linear_async_communication",
+    "tp_linear_async_communication", "te_rng_tracker", "use_te_rng_tracker",
 )  # fmt: skip
 """Switches besides fusions that the models assume to be on."""
 

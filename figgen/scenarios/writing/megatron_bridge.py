@@ -6,6 +6,8 @@ src/megatron/bridge/recipes and src/megatron/bridge/training/config.py and mixed
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.writing.layouts import cannot_place, megatron_order
 from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES, hierarchical_sizes
@@ -46,6 +48,17 @@ RECIPES = {
 }
 """Recipes by the catalog's name of their model; the job's numbers replace those of the recipe."""
 
+NESTED = ("llama-2-7b", "llama-3-1b", "llama-3-8b", "llama-3-70b", "llama-3-405b")
+"""Models whose recipes keep the settings of layers in `model.transformer`, which an override has
+to name."""
+
+OVERLAPPING = {
+    "gpt-3-175b": ("defer_embedding_wgrad_compute",),
+    "qwen-3-30b-a3b": ("overlap_moe_expert_parallel_comm",),
+    "qwen-3-235b-a22b": ("overlap_moe_expert_parallel_comm", "delay_wgrad_compute"),
+}
+"""Overlap that recipes switch on, and that not every layout allows."""
+
 PRECISIONS = {
     "bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_delayed_scaling_mixed",
     "fp4": "bf16_with_nvfp4_mixed",
@@ -63,6 +76,10 @@ def megatron_bridge(job: JobToWrite) -> Written:
         return cannot_place("Megatron-Bridge", parallel)
     if setup.lora_rank is not None:
         return refusal("LoRA jobs under Megatron-Bridge are not supported here")
+    if order == "megatron-tp-pp-dp" and setup.zero_stage >= 2:
+        return refusal("Megatron's FSDP has no order of ranks with pipelines before replicas")
+    if parallel.etp > 1 and job.model == "gpt-oss-120b":
+        return refusal("experts with biases cannot be split: ETP 1")
     left_out: dict[str, str] = {}
     options: list[Option] = [
         ("model.tensor_model_parallel_size", str(parallel.tp)),
@@ -77,14 +94,16 @@ def megatron_bridge(job: JobToWrite) -> Written:
     ]
     if order == "megatron-tp-pp-dp":
         options.append(("dist.use_tp_pp_dp_mapping", "true"))
-    options = options + _pipeline(setup, left_out) + _state(setup)
+    options = options + _pipeline(setup, left_out) + _state(setup, job.model)
     options = options + _precision(setup, job.dtype, left_out) + _kept(setup, left_out)
+    options = options + _overlap(setup, job.model, left_out)
     leave_out_rest(
         setup, left_out, ("dropout", "mtp", "flash", "activations", "dispatcher", "captured")
     )
     if not setup.flash_attention:
         left_out["flash_attention"] = "the recipe decides how attention is computed"
-    words = [f"{name}={value}" for name, value in options]
+    place = "model.transformer." if job.model in NESTED else "model."
+    words = [f"{name.replace('model.', place)}={value}" for name, value in options]
     quoted = [f"'{word}'" if "[" in word or "|" in word else word for word in words]
     first = [f"--recipe {RECIPES[job.model]}", "--mode pretrain", "--dataset mock"]
     body = command(torchrun(parallel), "scripts/training/run_recipe.py", first + quoted)
@@ -100,10 +119,39 @@ def _pipeline(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
         "decoder_last_pipeline_num_layers": "num_layers_in_last_pipeline_stage",
         "pipeline_model_parallel_layout": "pipeline_model_parallel_layout",
     }
-    return [(f"model.{theirs}", found.get(name, "null")) for name, theirs in names.items()]
+    options = [(f"model.{theirs}", found.get(name, "null")) for name, theirs in names.items()]
+    for end in ("embedding", "loss"):  # which some recipes count as a layer
+        options.append((f"model.account_for_{end}_in_pipeline_split", "false"))
+    return options
 
 
-def _state(setup: TrainingSetup) -> list[Option]:
+def _overlap(setup: TrainingSetup, model: str, left_out: dict[str, str]) -> list[Option]:
+    """Return overlap as the job has it where the recipe has another."""
+    parallel = setup.parallel
+    wanted = setup.expert_overlap == "on" and parallel.ep > 1
+    possible = parallel.pp == 1 or setup.schedule == "interleaved-1f1b"
+    if wanted and not possible:
+        left_out["expert_overlap"] = "it requires several chunks per pipeline rank"
+    found: list[Option] = []
+    for name in OVERLAPPING.get(model, ()):
+        on = wanted and possible and name == "overlap_moe_expert_parallel_comm"
+        found.append((f"comm_overlap.{name}", switch(on)))
+    return found
+
+
+def _not_captured(setup: TrainingSetup, whole: bool) -> str:
+    """Return why CUDA graphs can't capture what the job recomputes, or ""."""
+    if setup.cuda_graphs == "layers" and whole:
+        return "graphs of layers have no whole layers to recompute"
+    again = setup.recompute == "selective" or any(
+        module in setup.recompute for module in ("core_attn", "mlp", "moe")
+    )
+    if setup.cuda_graphs in ("layers", "step") and setup.dropout and again:
+        return "graphs capture no dropout that is computed again"
+    return ""
+
+
+def _state(setup: TrainingSetup, model: str) -> list[Option]:
     """Return the overrides for sharding and for overlap with computation."""
     sharded = setup.zero_stage >= 1
     behind = setup.overlap_data_parallel
@@ -118,6 +166,8 @@ def _state(setup: TrainingSetup) -> list[Option]:
         found.append(("ddp.data_parallel_sharding_strategy", strategy))
         found.append(("checkpoint.ckpt_format", "fsdp_dtensor"))
         found.append(("model.gradient_accumulation_fusion", "false"))
+        if model == "deepseek-v3":  # whose recipe has one connection, too few for FSDP
+            found.append(("env_vars.CUDA_DEVICE_MAX_CONNECTIONS", "8"))
     return found
 
 
@@ -131,7 +181,10 @@ def _precision(setup: TrainingSetup, dtype: str, left_out: dict[str, str]) -> li
     if dtype not in PRECISIONS:
         left_out["dtype"] = f"no mixed-precision setting has matmuls in {dtype}"
         return []
-    return [("mixed_precision", PRECISIONS[dtype])]
+    precision = PRECISIONS[dtype]
+    if dtype == "fp8" and "layernorm" in setup.recompute:  # which delayed scaling can't recompute
+        precision = precision.replace("delayed", "current")
+    return [("mixed_precision", precision)]
 
 
 def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
@@ -140,8 +193,23 @@ def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     modules = found.get("recompute_modules", "")
     if modules:
         found["recompute_modules"] = f"[{modules.replace(' ', ',')}]"
-    options: list[Option] = [("model.recompute_granularity", "null")] if not found else []
+    options: list[Option] = [
+        (f"model.recompute_{part}", found.pop(f"recompute_{part}", "null"))
+        for part in ("granularity", "method", "num_layers")
+    ]
+    whole = options[0][1] == "full"
     options = options + [(f"model.{name}", value) for name, value in found.items()]
+    if whole and setup.cuda_graphs == "usual":
+        options.append(("model.cuda_graph_impl", "none"))
+    refused = _not_captured(setup, whole)
+    if refused:
+        left_out["cuda_graphs"] = refused
+    captured = replace(setup, cuda_graphs="none") if refused else setup
+    if captured.cuda_graphs in ("step", "layers"):
+        options.append(("model.use_te_rng_tracker", "true"))
+        options.append(("rng.te_rng_tracker", "true"))
+    if captured.cuda_graphs == "step":
+        options.append(("rerun_state_machine.check_for_nan_in_loss", "false"))
     several = setup.parallel.tp > 1 and setup.sequence_parallel
     options.append(("model.sequence_parallel", switch(several)))
     rate = "0.1" if setup.dropout else "0.0"
@@ -154,7 +222,7 @@ def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     if setup.dispatcher != "usual":
         chosen = dispatcher_options(setup.dispatcher)
         options = options + [(f"model.{name}", value) for name, value in chosen]
-    for name, value in captured_options(setup):
+    for name, value in captured_options(captured):
         listed = f"[{','.join(value.split())}]" if name == "cuda_graph_scope" else value or "true"
         options.append((f"model.{name}", listed))
     if setup.mtp_layers:
