@@ -86,6 +86,34 @@ def test_embedding_and_loss_take_the_place_of_a_layer_in_runs_of_xtuner() -> Non
     assert {run.dispatcher for run in runs} == {"all-to-all", "deepep"}
 
 
+def test_xtuner_takes_longer_for_a_quarter_of_the_attention_as_the_page_says() -> None:
+    """Both rows have 32 GPUs and 8,192 tokens per GPU and microbatch."""
+    runs = {one.run.name: one.run for one in published_runs()}
+    short, long = (runs[f"xtuner-llama2-70b-{size}-32"] for size in ("8k", "32k"))
+    assert short.sequence == long.sequence / 4 == long.sequence / long.cp == 8192
+    assert (short.microbatches, long.microbatches) == (1, 4)
+    assert short.step_time_s is not None
+    assert long.step_time_s is not None
+    assert 1.3 < short.step_time_s / (long.step_time_s / long.microbatches) < 1.45
+
+
+def test_prime_rl_loses_less_than_twice_as_long_for_four_times_the_tokens() -> None:
+    found = {
+        one.published.run.name: one
+        for one in judged_publishers()
+        if "-rl-full-8gpu-Recompute-flash_attention_3-" in one.published.run.name
+    }
+    long = [name for name in found if "-65536-" in name]
+    assert len(long) == 3
+    for name in long:
+        pair = [found[each] for each in (name.replace("-65536-", "-16384-"), name)]
+        short_missing, missing = (one.published.measured_s - one.predicted_s for one in pair)
+        assert short_missing < missing < 2 * short_missing
+        assert pair[0].error < -0.24
+        assert pair[0].error > -0.36
+        assert -0.1 < pair[1].error < 0
+
+
 def test_adapters_encoders_and_doubtful_runs_are_left_aside() -> None:
     left = filtered_records()
     assert left["lora"] > 50
