@@ -167,13 +167,15 @@ def follows(name: str) -> bool:
 
 
 def controls(name: str, arguments: Mapping[str, object]) -> list[dict[str, object]] | None:
-    """Return a figure's parameters for the form that recomputes it, or None if none can.
+    """Return a figure's parameters for the form that recomputes it, or None if no page can.
+
+    A site without tools has no printed functions.
 
     Only numbers, strings, flags and lists of them have a `kind` and thus a control. A string with
     few possible values has `choices`: [value, words] pairs.
     """
     spec = figure_named(name)
-    if not spec.recomputed:
+    if not spec.recomputed or subject().tools() is None:
         return None
     values = inputs(name, arguments)
     return [

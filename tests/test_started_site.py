@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,21 @@ def test_terms_and_formulas_have_pages_to_which_others_link(site: Path) -> None:
     popovers = (site / "site/index.html").read_text("utf-8")
     assert '<a href="formulas/#heat_of_water">About this formula</a>' in popovers
     assert run(site, "-m", "figgen", "lint").stdout == "every page follows the rules\n"
+
+
+def test_its_pages_become_one_book_in_its_own_name(site: Path) -> None:
+    (site / "docs/more").mkdir()
+    (site / "docs/more/page.md").write_text("# More\n\n[](../index.md#fig-time-to-boil).\n")
+    assert told(site) == ""
+    made = run(site, "-m", "figgen", "paper", "site", "book.epub").stdout
+    assert made == "book.epub: 3 chapters\n"
+    with zipfile.ZipFile(site / "book.epub") as book:
+        assert {"book/index.xhtml", "book/formulas.xhtml", "book/more-page.xhtml"} <= {
+            *book.namelist()
+        }
+        package = book.read("book/book.opf").decode()
+    assert "<dc:title>Kettles</dc:title>" in package
+    assert "dc:rights" not in package, "the license of its pages is its author's to name"
 
 
 def test_a_page_of_terms_that_the_author_wrote_is_kept(site: Path) -> None:

@@ -69,7 +69,7 @@ class _Article(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         if tag == "link" and given.get("rel") == "canonical":
             self.canonical = given.get("href", "")
-        if tag == "article" and not self.open:
+        if not self.open and (tag == "article" or given.get("role") == "main"):
             self.open.append(self.root)
             return
         if not self.open:
@@ -132,7 +132,7 @@ class Chapter:
         parser = _Article()
         parser.feed((site / page / "index.html").read_text(encoding="utf-8"))
         self.page = page
-        self.name = page.strip("/").replace("/", "-") + ".xhtml"
+        self.name = (page.strip("/").replace("/", "-") or "index") + ".xhtml"
         self.root = parser.root
         self.address = parser.canonical.removesuffix(page)
         self.pictures: dict[str, str] = {}
@@ -237,7 +237,12 @@ def book(site: Path, pages: Iterable[str], name: str) -> Iterator[tuple[str, str
         yield f"book/{picture}", on_paper((site / path).read_text(encoding="utf-8"))
     yield "book/nav.xhtml", _document(name, _contents(chapters.values()))
     day = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime((site / "index.html").stat().st_mtime))
-    yield "book/book.opf", _package(name, day, list(chapters.values()), pictures)
+    yield "book/book.opf", _package(name, day, _rights(site), list(chapters.values()), pictures)
+
+
+def _rights(site: Path) -> str:
+    """Return the license that the home page names, if it is the one known here, or ""."""
+    return "CC BY 4.0" if "CC BY 4.0" in (site / "index.html").read_text("utf-8") else ""
 
 
 def _contents(chapters: Iterable[Chapter]) -> Element:
@@ -246,7 +251,12 @@ def _contents(chapters: Iterable[Chapter]) -> Element:
     parts = ElementTree.SubElement(nav, "ol")
     lists: dict[str, Element] = {}
     for chapter in chapters:
-        part = chapter.page.partition("/")[0].capitalize()
+        folder, _, inside = chapter.page.strip("/").partition("/")
+        part = folder.capitalize()
+        if not inside:  # a page of its own, not one of a part
+            item = ElementTree.SubElement(parts, "li")
+            ElementTree.SubElement(item, "a", href=chapter.name).text = chapter.title
+            continue
         if part not in lists:
             item = ElementTree.SubElement(parts, "li")
             ElementTree.SubElement(item, "span").text = part
@@ -256,7 +266,9 @@ def _contents(chapters: Iterable[Chapter]) -> Element:
     return nav
 
 
-def _package(name: str, day: str, chapters: list[Chapter], pictures: Iterable[str]) -> str:
+def _package(
+    name: str, day: str, rights: str, chapters: list[Chapter], pictures: Iterable[str]
+) -> str:
     package = Element("package", {
         "xmlns": "http://www.idpf.org/2007/opf", "version": "3.0", "unique-identifier": "id",
     })  # fmt: skip
@@ -267,7 +279,8 @@ def _package(name: str, day: str, chapters: list[Chapter], pictures: Iterable[st
     ElementTree.SubElement(metadata, "dc:identifier", id="id").text = f"urn:uuid:{number}"
     ElementTree.SubElement(metadata, "dc:title").text = name
     ElementTree.SubElement(metadata, "dc:language").text = "en"
-    ElementTree.SubElement(metadata, "dc:rights").text = "CC BY 4.0"
+    if rights:
+        ElementTree.SubElement(metadata, "dc:rights").text = rights
     ElementTree.SubElement(metadata, "meta", property="dcterms:modified").text = day
     manifest = ElementTree.SubElement(package, "manifest")
     spine = ElementTree.SubElement(package, "spine")

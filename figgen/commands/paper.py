@@ -6,6 +6,7 @@ import argparse
 import http.server
 import io
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from figgen.commands import Verbs
 
 PARTS = ("journey/", "guide/")
+"""The folders of this guide's chapters; of another site, all pages are chapters."""
 
 
 def add(verbs: Verbs) -> None:
@@ -55,23 +57,31 @@ class _Home(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[str, None] = {}
-        self.name = ""
+        self.found: dict[str, None] = {"": None}
+        self.name = self.title = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         if given.get("property") == "og:site_name":
             self.name = given.get("content") or ""
         link = given.get("href") or ""
-        if tag == "a" and link.startswith(PARTS) and link.endswith("/"):
+        if tag == "a" and re.fullmatch(r"(?:[^./:#?][^:#?]*/)+", link):
             self.found.setdefault(link)
+
+    def handle_data(self, data: str) -> None:
+        if self.get_starttag_text() == "<title>" and not self.title:
+            self.title = data.strip()
 
 
 def chapters(home: str) -> list[str]:
-    """Return the folders of all chapters, such as `guide/memory/`, in reading order."""
+    """Return the folders of all chapters, such as `guide/memory/`, in reading order.
+
+    Those of another site are all pages to which its home page leads, after that page itself.
+    """
     found = _read(home).found
     # The tabs lead to the first page of each part before the rest of it is listed.
-    return [page for part in PARTS for page in found if page.startswith(part)]
+    parts = [page for part in PARTS for page in found if page.startswith(part)]
+    return parts or [page for page in found if page != "search/"]
 
 
 def _read(home: str) -> _Home:
@@ -110,12 +120,15 @@ def _paper(options: argparse.Namespace) -> Answer:
     if not home.is_file():
         raise InputError("site", expected="the folder of a built site", got=str(options.site))
     text = home.read_text(encoding="utf-8")
-    pages = options.only or chapters(text)
+    pages = options.only or [
+        page for page in chapters(text) if (options.site / page / "index.html").is_file()
+    ]
     for page in pages:
         if not (options.site / page / "index.html").is_file():
             raise InputError("--only", expected="a page's folder, guide/memory/", got=page)
     told = f"{options.file}: {len(pages)} chapters"
-    name = _read(text).name or "The guide"
+    read = _read(text)
+    name = read.name or read.title
     if options.file.suffix == ".epub":
         write_book(options.site, pages, name, options.file)
         return Answer({"chapters": len(pages)}, told)
@@ -148,7 +161,8 @@ def _print(address: str, pages: list[str], name: str, to: Path) -> int:
         tab = browser.new_page()
         for page in pages:
             tab.goto(address + page)
-            own = tab.locator("link[rel=canonical]").get_attribute("href") or ""
+            address_of = tab.locator("link[rel=canonical]")  # a site may have no address
+            own = address_of.get_attribute("href") or "" if address_of.count() else ""
             published = own.removesuffix(page) if own.startswith("https:") else ""
             sheets = PdfReader(io.BytesIO(tab.pdf(format="A4", scale=0.8, print_background=True)))
             begins[page] = len(whole.pages)
