@@ -28,7 +28,8 @@ SWITCH = {"on": True, "off": False}
 class Option:
     """An option of a training job, under the name that all Python code uses.
 
-    If `default` is None, the value follows from other options, as `hint` says, unless the option is
+    `asked_by` names the `QUESTIONS` for which it matters, memory and time if it leaves this out. If
+    `default` is None, the value follows from other options, as `hint` says, unless the option is
     `required`. Numbers lie between `low` and `high`. A "quantity" is in the SI `unit`; a form shows
     it in `form_unit`, which is `scale` times that unit. `choices` gives the names that a form
     offers, with their titles; a "choice" accepts no other name, a "text" whatever `check` accepts.
@@ -43,7 +44,7 @@ class Option:
     kind: Kind
     group: str
     label: str
-    asked_by: tuple[str, ...]
+    asked_by: tuple[str, ...] = QUESTIONS[1:]
     default: Value = None
     hint: str = ""
     low: float = 0

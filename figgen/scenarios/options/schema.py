@@ -54,7 +54,7 @@ GROUPS = MappingProxyType({
 })  # fmt: skip
 """Titles of the groups of options by name, in the order of a form."""
 
-_LAYOUT, _SETUP, _STEP = QUESTIONS, ("memory", "step"), ("step",)
+_LAYOUT, _STEP = QUESTIONS, ("step",)
 
 
 def _size(name: str, label: str, hint: str) -> Option:
@@ -76,7 +76,6 @@ _ALL = (
         kind="choice",
         group="model",
         label="Model",
-        asked_by=_SETUP,
         required=True,
         choices=titles(lambda: catalog.MODELS),
         check=named_model,
@@ -110,7 +109,6 @@ _ALL = (
         kind="choice",
         group="hardware",
         label="Accelerator",
-        asked_by=_SETUP,
         default="h100-sxm-80gb",
         choices=titles(lambda: catalog.ACCELERATORS),
         check=named_accelerator,
@@ -135,7 +133,6 @@ _ALL = (
         kind="text",
         group="hardware",
         label="Rates measured by measure.py",
-        asked_by=_SETUP,
         hint="the FILE.json that measure.py wrote; it is not uploaded",
         check=read_rates,
     ),
@@ -165,7 +162,6 @@ _ALL = (
         kind="whole",
         group="batch",
         label="Microbatches",
-        asked_by=_SETUP,
         hint="microbatches per replica per step; 4·PP by default",
         low=1,
         high=65_536,
@@ -175,7 +171,6 @@ _ALL = (
         kind="whole",
         group="batch",
         label="Microbatch size",
-        asked_by=_SETUP,
         hint="sequences per microbatch",
         low=1,
         high=1024,
@@ -185,7 +180,6 @@ _ALL = (
         kind="whole",
         group="batch",
         label="Global batch",
-        asked_by=_SETUP,
         hint="sequences per step; replaces the number of microbatches",
         low=1,
         high=10**9,
@@ -195,7 +189,6 @@ _ALL = (
         kind="whole",
         group="batch",
         label="Sequence length",
-        asked_by=_SETUP,
         hint="tokens per sequence; the model's own length by default",
         low=1,
         high=10_000_000,
@@ -205,7 +198,6 @@ _ALL = (
         kind="counts",
         group="batch",
         label="Tokens of packed documents",
-        asked_by=_SETUP,
         hint="documents packed into a sequence, each of which attends only to itself: their mean "
         "length, such as 2k, or all lengths, such as 4096,2048,2048; one by default",
         key="documents",
@@ -215,7 +207,6 @@ _ALL = (
         kind="choice",
         group="batch",
         label="Pipeline schedule",
-        asked_by=_SETUP,
         choices=schedules,
     ),
     Option(
@@ -223,7 +214,6 @@ _ALL = (
         kind="whole",
         group="batch",
         label="Chunks per rank",
-        asked_by=_SETUP,
         hint="virtual stages per pipeline rank; the schedule's usual number by default",
         low=1,
         high=64,
@@ -233,7 +223,6 @@ _ALL = (
         kind="counts",
         group="batch",
         label="Layers per stage",
-        asked_by=_SETUP,
         hint="layers of each virtual stage, such as 8,9,9,6 (0 is allowed); spread "
         "evenly by default",
     ),
@@ -242,7 +231,6 @@ _ALL = (
         kind="whole",
         group="batch",
         label="MTP layers",
-        asked_by=_SETUP,
         hint="multi-token prediction modules, each of which predicts one more token",
         low=0,
         high=MOST_MTP_LAYERS,
@@ -253,7 +241,6 @@ _ALL = (
         kind="whole",
         group="state",
         label="ZeRO stage",
-        asked_by=_SETUP,
         low=min(ZERO_STAGES),
         high=max(ZERO_STAGES),
         key="zero",
@@ -264,7 +251,6 @@ _ALL = (
         kind="choice",
         group="state",
         label="Precision of weights, gradients and optimizer",
-        asked_by=_SETUP,
         choices=recipe_titles,
         check=recipe,
     ),
@@ -273,7 +259,6 @@ _ALL = (
         kind="number",
         group="state",
         label="Optimizer state in host memory",
-        asked_by=_SETUP,
         hint="share of the optimizer state that is kept and updated by the host, 0 to 1",
         low=0,
         high=1,
@@ -285,7 +270,6 @@ _ALL = (
         kind="number",
         group="state",
         label="Activations in host memory",
-        asked_by=_SETUP,
         hint="share of what layers keep for backward that is copied to the host and back, 0 to 1",
         low=0,
         high=1,
@@ -297,14 +281,12 @@ _ALL = (
         kind="switch",
         group="overlap",
         label="Overlap copies to and from the host",
-        asked_by=_SETUP,
     ),
     Option(
         name="lora_rank",
         kind="whole",
         group="tuning",
         label="LoRA rank",
-        asked_by=_SETUP,
         hint="trains adapters of this rank and freezes the rest; by default everything is trained",
         low=1,
         high=4096,
@@ -314,7 +296,6 @@ _ALL = (
         kind="choice",
         group="tuning",
         label="Matrices with LoRA adapters",
-        asked_by=_SETUP,
         choices=lambda: ADAPTED,
     ),
     Option(
@@ -322,7 +303,6 @@ _ALL = (
         kind="choice",
         group="tuning",
         label="Frozen weights",
-        asked_by=_SETUP,
         hint="format of the frozen weights when adapters are trained",
         check=frozen_format,
         choices=lambda: {name: one.label for name, one in FROZEN.items()},
@@ -332,7 +312,6 @@ _ALL = (
         kind="text",
         group="state",
         label="Software",
-        asked_by=_SETUP,
         default=SOFTWARE,
         hint="framework, release and recipe, such as nemo 24.09 fp8-current; sets the buffers "
         "in memory and the attained rates",
@@ -345,7 +324,6 @@ _ALL = (
         kind="text",
         group="state",
         label="Recomputation",
-        asked_by=_SETUP,
         hint="none, selective, full, uniform:N, block:N, or modules separated by commas",
         check=recomputation,
     ),
@@ -354,7 +332,6 @@ _ALL = (
         kind="choice",
         group="state",
         label="Kept activations",
-        asked_by=_SETUP,
         choices=lambda: {name: one.label for name, one in FORMATS.items()},
         check=activation_format,
     ),
@@ -372,7 +349,6 @@ _ALL = (
         kind="switch",
         group="state",
         label="Sequence parallelism: divide norms over TP too",
-        asked_by=_SETUP,
         key="sp",
     ),
     Option(
@@ -380,7 +356,6 @@ _ALL = (
         kind="switch",
         group="state",
         label="FlashAttention: store no scores, skip the masked half",
-        asked_by=_SETUP,
         key="flash",
     ),
     Option(
@@ -388,7 +363,6 @@ _ALL = (
         kind="switch",
         group="state",
         label="Dropout: keep its masks",
-        asked_by=_SETUP,
     ),
     Option(
         name="reserve_bytes",

@@ -38,7 +38,6 @@ STEP_OPTIONS = (
         kind="whole",
         group="overlap",
         label="Gradient buckets",
-        asked_by=("memory", "step"),
         hint="number of messages for the gradients; one per layer by default",
         low=1,
         high=1024,
@@ -57,7 +56,6 @@ STEP_OPTIONS = (
         kind="switch",
         group="overlap",
         label="Double-buffer keys, values and weights",
-        asked_by=("memory", "step"),
         key="double",
     ),
     Option(
@@ -65,7 +63,6 @@ STEP_OPTIONS = (
         kind="choice",
         group="overlap",
         label="Exchange between context-parallel ranks",
-        asked_by=("memory", "step"),
         key="exchange",
     ),
     Option(
@@ -80,7 +77,6 @@ STEP_OPTIONS = (
         kind="choice",
         group="overlap",
         label="Dispatcher of tokens to experts",
-        asked_by=("memory", "step"),
         hint="how tokens reach experts on other ranks; DeepEP and HybridEP send a token once to "
         "a node that has several of its experts",
     ),
@@ -107,7 +103,6 @@ STEP_OPTIONS = (
         kind="number",
         group="overlap",
         label="Tokens of the fullest rank of experts",
-        asked_by=("memory", "step"),
         hint="times the mean of the ranks that share experts; 1 for even routing",
         low=1,
         high=MOST_SKEW,
