@@ -75,6 +75,16 @@ class Grade:
     why: str
 
 
+def _times(factor: float, argument: str, why: str, formulas: tuple[str, ...] = ()) -> Slip:
+    """Return the slip of taking a multiple of an argument."""
+    return Slip(argument=argument, times=factor, why=why, formulas=formulas)
+
+
+def _left_out(argument: str, why: str, formulas: tuple[str, ...] = ()) -> Slip:
+    """Return the slip of taking 1 for an argument."""
+    return Slip(argument=argument, times=0.0, constant=1.0, why=why, formulas=formulas)
+
+
 PREFIXED = ("B", "s", "B/s", "FLOP", "FLOP/s")
 """Units that an answer must state."""
 
@@ -95,61 +105,51 @@ _BYTES_2 = "You used half as many bytes per value: BF16 has two, FP32 four, and 
 _BYTES_4 = "You used twice as many bytes per value: BF16 has two, FP32 four, and FP8 one."
 
 SLIPS: tuple[Slip, ...] = (
-    Slip(
-        argument="bandwidth_bytes_per_s",
-        times=2.0,
-        why="You counted both directions of the link. A bandwidth is per direction here, "
+    _times(
+        2.0,
+        "bandwidth_bytes_per_s",
+        "You counted both directions of the link. A bandwidth is per direction here, "
         "half of what many datasheets print.",
     ),
-    Slip(
-        argument="bandwidth_bytes_per_s",
-        times=8.0,
-        why="You used eight times the bandwidth: bits for bytes, or the links of a whole node "
+    _times(
+        8.0,
+        "bandwidth_bytes_per_s",
+        "You used eight times the bandwidth: bits for bytes, or the links of a whole node "
         "for those of one GPU.",
     ),
-    Slip(
-        argument="bandwidth_bytes_per_s",
-        times=0.125,
-        why="You used an eighth of the bandwidth: bytes for bits, or the share of one GPU where "
+    _times(
+        0.125,
+        "bandwidth_bytes_per_s",
+        "You used an eighth of the bandwidth: bytes for bits, or the share of one GPU where "
         "it has the link to itself.",
     ),
-    Slip(argument="latency_s", times=0.0, why="You left out the latency of the steps."),
-    Slip(argument="message_bytes", times=0.5, formulas=_ALL_REDUCES, why=_HALF),
-    Slip(argument="parameters", times=0.5, formulas=_ALL_REDUCES, why=_HALF),
-    Slip(
-        argument="message_bytes",
-        times=2.0,
-        formulas=_GATHERS,
-        why="That is a whole all-reduce, which sends twice as much as an all-gather.",
+    _times(0.0, "latency_s", "You left out the latency of the steps."),
+    _times(0.5, "message_bytes", _HALF, _ALL_REDUCES),
+    _times(0.5, "parameters", _HALF, _ALL_REDUCES),
+    _times(
+        2.0,
+        "message_bytes",
+        "That is a whole all-reduce, which sends twice as much as an all-gather.",
+        _GATHERS,
     ),
     Slip(argument="ranks", times=0.0, constant=1e12, formulas=_OF_RANKS, why=_OWN),
     Slip(argument="dp", times=0.0, constant=1e12, formulas=("data_parallel_bytes",), why=_OWN),
     Slip(argument="ep", times=0.0, constant=1e12, formulas=("expert_all_to_all_bytes",), why=_OWN),
-    Slip(
-        argument="message_bytes",
-        times=1.073741824,
-        why="You took GiB for GB: a GiB is 1.074 GB.",
-    ),
-    Slip(
-        argument="message_bytes",
-        times=0.931322574615478515625,
-        why="You took GB for GiB: a GiB is 1.074 GB.",
-    ),
-    Slip(argument="bytes_per_element", times=0.5, why=_BYTES_2),
-    Slip(argument="bytes_per_element", times=2.0, why=_BYTES_4),
-    Slip(argument="bytes_per_param", times=0.5, why=_BYTES_2),
-    Slip(argument="bytes_per_param", times=2.0, why=_BYTES_4),
+    _times(1.073741824, "message_bytes", "You took GiB for GB: a GiB is 1.074 GB."),
+    _times(0.931322574615478515625, "message_bytes", "You took GB for GiB: a GiB is 1.074 GB."),
+    _times(0.5, "bytes_per_element", _BYTES_2),
+    _times(2.0, "bytes_per_element", _BYTES_4),
+    _times(0.5, "bytes_per_param", _BYTES_2),
+    _times(2.0, "bytes_per_param", _BYTES_4),
     Slip(
         argument="optimizer_bytes_per_param",
         constant=-4.0,
         why="You left out the 32-bit copy of the weights that the optimizer keeps.",
     ),
-    Slip(
-        argument="dp",
-        times=0.0,
-        constant=1.0,
-        formulas=("zero_state_bytes",),
-        why="That is the whole state. The ranks share what this stage of ZeRO shards.",
+    _left_out(
+        "dp",
+        "That is the whole state. The ranks share what this stage of ZeRO shards.",
+        ("zero_state_bytes",),
     ),
     Slip(
         argument="zero_stage",
@@ -161,22 +161,12 @@ SLIPS: tuple[Slip, ...] = (
         constant=-1.0,
         why="That is the stage of ZeRO before this one, which shards one part less.",
     ),
-    Slip(
-        argument="tp",
-        times=0.0,
-        constant=1.0,
-        why="You left tensor parallelism out: its ranks share this.",
-    ),
-    Slip(
-        argument="top_k",
-        times=0.0,
-        constant=1.0,
-        why="Each token goes to several experts, and one copy of it to each.",
-    ),
-    Slip(
-        argument="passes",
-        times=0.5,
-        why="Dispatch and combine happen in the forward pass and again in the backward pass.",
+    _left_out("tp", "You left tensor parallelism out: its ranks share this."),
+    _left_out("top_k", "Each token goes to several experts, and one copy of it to each."),
+    _times(
+        0.5,
+        "passes",
+        "Dispatch and combine happen in the forward pass and again in the backward pass.",
     ),
     Slip(
         argument="stages",
@@ -190,7 +180,7 @@ SLIPS: tuple[Slip, ...] = (
         plus=-1.0,
         constant=1.0,
         formulas=("bubble_fraction",),
-        why="You divided by the work alone. The share is one of the whole step, "
+        why="You divided by the work alone. This is a share of the whole step, "
         "M + P − 1 microbatches long.",
     ),
     Slip(
@@ -201,44 +191,29 @@ SLIPS: tuple[Slip, ...] = (
         formulas=("bubble_overhead",),
         why="You divided by the whole step. The overhead is relative to the work alone.",
     ),
-    Slip(
-        argument="chunks",
-        times=0.0,
-        constant=1.0,
-        why="You left out the interleaving, which divides the ramps by the chunks.",
+    _left_out("chunks", "You left out the interleaving, which divides the ramps by the chunks."),
+    _left_out(
+        "stages",
+        "You left out the time in which the pipeline fills and drains.",
+        ("pipeline_step_time",),
     ),
-    Slip(
-        argument="stages",
-        times=0.0,
-        constant=1.0,
-        formulas=("pipeline_step_time",),
-        why="You left out the time in which the pipeline fills and drains.",
+    _left_out(
+        "in_flight", "You counted a single microbatch. The stage holds all that are in flight."
     ),
-    Slip(
-        argument="in_flight",
-        times=0.0,
-        constant=1.0,
-        why="You counted a single microbatch. The stage holds all that are in flight.",
-    ),
-    Slip(
-        argument="peak_flops_per_s",
-        times=2.0,
-        why="You used the peak with 2:4 sparsity, which datasheets like to print. "
+    _times(
+        2.0,
+        "peak_flops_per_s",
+        "You used the peak with 2:4 sparsity, which datasheets like to print. "
         "The dense peak is half of it.",
     ),
-    Slip(
-        argument="parameters",
-        times=1 / 3,
-        formulas=("training_flops", "model_flops_utilization"),
-        why="You counted the forward pass alone, two operations per parameter per token; "
+    _times(
+        1 / 3,
+        "parameters",
+        "You counted the forward pass alone, two operations per parameter per token; "
         "with the backward pass there are six.",
+        ("training_flops", "model_flops_utilization"),
     ),
-    Slip(
-        argument="usable_fraction",
-        times=0.0,
-        constant=1.0,
-        why="You used all of the memory; a part of it has to stay free.",
-    ),
+    _left_out("usable_fraction", "You used all of the memory; a part of it has to stay free."),
 )
 """Common slips of readers; if two lead to the same answer, the likelier one comes first."""
 
