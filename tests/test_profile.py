@@ -126,18 +126,36 @@ def test_who_waits_is_told_from_calls_in_common(recorded: dict[str, RankProfile]
     found = waiting(common_calls(ranks))
     for row, mine, other in zip(found, times, reversed(times), strict=True):
         pairs = list(zip(mine, other, strict=True))
-        assert row.waited_s == pytest.approx(sum(max(0.0, a - b) for a, b in pairs))
         assert row.last == sum(a < b for a, b in pairs)
         assert row.calls == 4
+    assert [row.waited_s for row in found] == pytest.approx(waited_by_hand(ranks), abs=1e-6)
+
+
+def waited_by_hand(ranks: list[RankProfile]) -> list[float]:
+    """Return how long each of two ranks waits, counted in microseconds of its clock."""
+    found = []
+    for mine, other in (ranks, ranks[::-1]):
+        waits: set[int] = set()
+        for here, there in zip(mine.calls, other.calls, strict=True):
+            for start, a, b in zip(here.starts_s, here.each_s, there.each_s, strict=True):
+                waits |= set(range(round(start * 1e6), round((start + max(0.0, a - b)) * 1e6)))
+        found.append(len(waits) / 1e6)
+    return found
 
 
 def test_the_first_sentence_tells_waiting_from_sending(recorded: dict[str, RankProfile]) -> None:
     ranks = [recorded[f"data-parallel-rank{rank}.json.gz"] for rank in (0, 1)]
-    mine, other = (ranks[at].calls[0].each_s for at in (1, 0))
-    waited = sum(max(0.0, a - b) for a, b in zip(mine, other, strict=True))
-    answer = profile_answer(ranks[1], 2, waiting(common_calls(ranks)), format_quantity).text
-    assert f"of which up to {waited / ranks[1].wall_s:.1%} is waiting for other ranks" in answer
-    assert "is waiting" not in profile_answer(ranks[1], 1, [], format_quantity).text
+    (_, waited), rank = waited_by_hand(ranks), ranks[1]
+    answer = profile_answer(rank, 2, waiting(common_calls(ranks)), format_quantity).text
+    assert f"up to {waited / rank.exposed_s:.0%} of it waiting for other ranks" in answer
+    rest = (rank.exposed_s - waited) / rank.wall_s
+    assert answer.endswith(
+        f"first why ranks come late; overlapping the rest saves up to "
+        f"{format_quantity((rank.exposed_s - waited) / 2, 's', 'time')}, {rest:.1%}."
+    )
+    alone = profile_answer(rank, 1, [], format_quantity).text
+    assert "waiting" not in alone
+    assert "The change that saves most is overlapped communication" in alone
 
 
 def kernel(name: str, start: float, took: float, **args: Any) -> dict[str, Any]:
@@ -344,10 +362,51 @@ def test_a_recorded_job_is_told_in_text(capsys: pytest.CaptureFixture[str]) -> N
         assert part in said
 
 
+def page_text() -> str:
+    return (EXAMPLES.parents[1] / "guide/reading-a-profile.md").read_text("utf-8")
+
+
 def test_the_page_prints_what_the_command_says(capsys: pytest.CaptureFixture[str]) -> None:
-    page = Path(__file__).parents[1] / "docs" / "guide" / "reading-a-profile.md"
     assert main(["profile", *(str(path) for path in FILES[:2])]) == 0
-    assert f"```text\n{capsys.readouterr().out}```\n" in page.read_text(encoding="utf-8")
+    assert f"```text\n{capsys.readouterr().out}```\n" in page_text()
+
+
+def test_the_page_finds_the_late_operators_as_its_program_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = re.search(
+        r"^```python\n(import gzip\n.*?)^```\n\n```text [^\n]*\n(.*?)^```", page_text(), re.M | re.S
+    )
+    assert found is not None
+    monkeypatch.chdir(EXAMPLES)
+    exec(found[1], {})
+    assert capsys.readouterr().out == found[2]
+
+
+def test_the_page_quotes_a_kernel_of_the_recording_and_what_launched_it() -> None:
+    data = (RECORDED / "tinyllama-amp-eager.json.gz").read_bytes()
+    events = json.loads(gzip.decompress(data))["traceEvents"]
+    (kernel,) = (
+        one for one in events if one.get("cat") == "kernel" and one["args"]["correlation"] == 108957
+    )
+    assert (
+        f"{kernel['name']}\n             dur {kernel['dur']}, stream {kernel['tid']},"
+        in page_text()
+    )
+    number = kernel["args"]["External id"]
+    same = {one["name"] for one in events if one.get("args", {}).get("External id") == number}
+    assert {"aten::mm", "cuLaunchKernelEx"} <= same
+    assert f"aten::mm, External id {number}" in page_text()
+
+
+def test_hta_divides_metas_trace_as_this_reader_does() -> None:
+    """HTA 0.5.0 printed these shares of tests/oracles/profiles/ddp-resnet50.json.gz."""
+    rank = read(RECORDED / "ddp-resnet50.json.gz")
+    shares = re.findall(r"`(\w+)_pctg ([\d.]+)`", page_text())
+    assert {name for name, _ in shares} == {"idle_time", "compute_time", "non_compute_time"}
+    assert sum(float(share) for _, share in shares) == pytest.approx(100, abs=0.02)
+    computed = next(float(share) for name, share in shares if name == "compute_time")
+    assert 100 * rank.computing_s / rank.wall_s == pytest.approx(computed, abs=0.2)
 
 
 def test_pages_of_differences_exist() -> None:

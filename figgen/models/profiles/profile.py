@@ -62,7 +62,8 @@ class Calls:
     """Calls of one group and collective on a rank; `bytes` are the buffers of all calls together.
 
     `busy_s` is the time in which any of the calls runs, `exposed_s` the part of it in which nothing
-    computes. `each_s` is the duration of every call, in order of start.
+    computes. `each_s` is the duration of every call, in order of start, and `starts_s` is when each
+    starts, from the beginning of the window.
     """
 
     group: Group
@@ -70,6 +71,7 @@ class Calls:
     busy_s: float
     exposed_s: float
     each_s: tuple[float, ...]
+    starts_s: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,16 +334,13 @@ def _work(kept: RecordedRank) -> Intervals:
 
 def _calls(group: Group, spans: Spans, size: float, computing: Intervals, window: Window) -> Calls:
     order = sorted(range(len(spans.starts)), key=lambda at: spans.starts[at])
-    each = [
-        spans.ends[at] - spans.starts[at]
-        for at in order
-        if window.start <= spans.starts[at] < window.end
-    ]
+    own = [at for at in order if window.start <= spans.starts[at] < window.end]
     found = within(spans.union(), window.start, window.end)
     return Calls(
         group=group,
-        bytes=size * len(each) / len(order),
+        bytes=size * len(own) / len(order),
         busy_s=length(found) / 1e6,
         exposed_s=length(without(found, computing)) / 1e6,
-        each_s=tuple(took / 1e6 for took in each),
+        each_s=tuple((spans.ends[at] - spans.starts[at]) / 1e6 for at in own),
+        starts_s=tuple((spans.starts[at] - window.start) / 1e6 for at in own),
     )

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from math import fsum
 from typing import TypeAlias
 
+from figgen.models.profiles.intervals import length
 from figgen.models.profiles.profile import Calls, RankProfile
 from figgen.models.profiles.trace_kinds import AXES, ONE_SIDED
+from figgen.models.profiles.trace_ranks import Spans
 from figgen.models.step.step import StepEstimate
 from figgen.models.step.step_rows import family_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonCalls:
-    """Calls that several ranks recorded: the names of the ranks, and seconds by rank and call."""
+    """Calls that several ranks recorded: the names of the ranks, and by rank and call the seconds
+    that each takes and when it starts."""
 
     names: tuple[str, ...]
     times: tuple[tuple[float, ...], ...]
+    starts: tuple[tuple[float, ...], ...]
 
     @property
     def shortest(self) -> list[float]:
@@ -35,8 +39,8 @@ class Waiting:
     """Seconds that a rank waits for the others in the collectives that they have in common.
 
     A collective ends for all ranks at once, so the rank that comes last spends the least time in
-    it, and every other rank waits for the difference. `last` counts the calls to which this rank
-    came last, `calls` all that could be compared.
+    it, and every other rank waits for the difference. Calls that overlap count once. `last` counts
+    the calls to which this rank came last, `calls` all that could be compared.
     """
 
     name: str
@@ -47,35 +51,47 @@ class Waiting:
 
 def common_calls(ranks: Iterable[RankProfile]) -> Common:
     """Return the calls of groups that two or more ranks recorded the same number of times."""
-    held: dict[str, dict[str, tuple[float, ...]]] = {}
+    held: dict[str, dict[str, Calls]] = {}
     for rank in ranks:
         for calls in rank.calls:
             if calls.group.ranks and calls.group.collective not in (*ONE_SIDED, "other"):
-                held.setdefault(calls.group.key, {})[rank.name] = calls.each_s
+                held.setdefault(calls.group.key, {})[rank.name] = calls
     found: dict[str, CommonCalls] = {}
     for key, by_rank in held.items():
-        times = tuple(by_rank.values())
+        times = tuple(calls.each_s for calls in by_rank.values())
         if len(times) > 1 and len({len(each) for each in times}) == 1:
-            found[key] = CommonCalls(names=tuple(by_rank), times=times)
+            starts = tuple(calls.starts_s for calls in by_rank.values())
+            found[key] = CommonCalls(names=tuple(by_rank), times=times, starts=starts)
     return found
 
 
 def waiting(common: Common) -> tuple[Waiting, ...]:
-    """Return how long each rank waits for the last one in each collective."""
-    found: dict[str, Waiting] = {}
+    """Return how long each rank waits for the last one in its collectives.
+
+    A rank waits from the start of a call until the last rank comes to it.
+    """
+    spans: dict[str, Spans] = {}
+    came_last: dict[str, int] = {}
+    compared: dict[str, int] = {}
     for calls in common.values():
         shortest = calls.shortest
         late = [_first_of(calls.times, at, least) for at, least in enumerate(shortest)]
         for row, name in enumerate(calls.names):
-            before = found.get(name, Waiting(name=name, waited_s=0.0, last=0, calls=0))
-            extra = [took - least for took, least in zip(calls.times[row], shortest, strict=True)]
-            found[name] = Waiting(
-                name=name,
-                waited_s=before.waited_s + fsum(extra),
-                last=before.last + sum(1 for one in late if one == row),
-                calls=before.calls + len(shortest),
-            )
-    return tuple(found.values())
+            waits = spans.setdefault(name, Spans())
+            for at, least in enumerate(shortest):
+                start = calls.starts[row][at]
+                waits.add(start, start + calls.times[row][at] - least)
+            came_last[name] = came_last.get(name, 0) + sum(1 for one in late if one == row)
+            compared[name] = compared.get(name, 0) + len(shortest)
+    return tuple(
+        Waiting(
+            name=name,
+            waited_s=length(waits.union()),
+            last=came_last[name],
+            calls=compared[name],
+        )
+        for name, waits in spans.items()
+    )
 
 
 def _first_of(times: Sequence[Sequence[float]], at: int, least: float) -> int:

@@ -27,6 +27,8 @@ COMPILED_LEFT = 0.294
 """Share of elementwise time that remained under torch.compile there: 28.8 of 97.9 ms per step."""
 UNMASKED_LEFT = 0.320
 """Time of attention without a mask over that with one there: 20.2 of 63.1 ms per step."""
+OVERLAPPED = "overlapped communication"
+"""The change that hides messages behind computing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,7 @@ def _overlapping(rank: RankProfile) -> TimeSaving | None:
     """Return what overlapping all communication would save."""
     seconds = rank.exposed_s / rank.steps
     because = "all exposed communication, waiting included"
-    return _saving(rank, seconds, "overlapped communication", because, "guide/zero-fsdp")
+    return _saving(rank, seconds, OVERLAPPED, because, "guide/zero-fsdp")
 
 
 def remarks_of(rank: RankProfile) -> tuple[Remark, ...]:

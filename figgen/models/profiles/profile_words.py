@@ -9,7 +9,10 @@ from figgen.models.profiles.kernel_times import KindTime
 from figgen.models.profiles.profile import RankProfile
 from figgen.models.profiles.profile_against import causes
 from figgen.models.profiles.profile_beside import Waiting, idle_page
-from figgen.models.profiles.profile_findings import savings_of
+from figgen.models.profiles.profile_findings import OVERLAPPED, TimeSaving, savings_of
+
+LATE = 0.25
+"""The share of exposed communication from which on waiting for other ranks comes first."""
 
 LONGEST = 60
 """Number of characters of a rank's name that are shown."""
@@ -61,21 +64,36 @@ def profile_answer(
     if fullest is not None:
         text += f", most of that in {_kernels(fullest.kind)}"
     words, seconds, page = _loss(rank)
+    waited = 0.0
     if seconds > 0:
         text += f". The largest loss is {words}: {seconds / rank.wall_s:.1%} of the {part}"
-        waited = min(seconds, _waited_s(rank, waits))
-        if waited > 0 and "communication" in words:
-            text += f", of which up to {waited / rank.wall_s:.1%} is waiting for other ranks"
+        if "communication" in words:
+            waited = min(seconds, _waited_s(rank, waits))
+        if waited > 0:
+            text += f", up to {waited / seconds:.0%} of it waiting for other ranks"
     savings = savings_of(rank)
     if savings:
-        best = savings[0]
-        saved = write(best.seconds, "s", "time")
-        text += f". The change that saves most is {best.change}: up to {saved}, {best.share:.1%}"
+        text += f". {_advice(rank, savings[0], waited, write)}"
     return ProfileAnswer(text=f"{text}.", page=page if seconds > 0 else "")
 
 
+def _advice(
+    rank: RankProfile,
+    best: TimeSaving,
+    waited_s: float,
+    write: Callable[[float, str, str], str],
+) -> str:
+    """Return what to do first, when the largest loss includes `waited_s` of waiting."""
+    seconds, words = best.seconds, f"The change that saves most is {best.change}:"
+    if best.change == OVERLAPPED and waited_s > LATE * rank.exposed_s:
+        seconds -= waited_s / rank.steps
+        words = "Find out first why ranks come late; overlapping the rest saves"
+    saved = write(seconds, "s", "time")
+    return f"{words} up to {saved}, {seconds * rank.steps / rank.wall_s:.1%}"
+
+
 def _waited_s(rank: RankProfile, waits: Sequence[Waiting]) -> float:
-    """Return the most that a rank may wait in its calls: where two overlap, both count."""
+    """Return the most that a rank may wait in its calls."""
     seconds = 0.0
     for one in waits:
         if one.name == rank.name:

@@ -40,7 +40,7 @@ LARGEST = 9_007_199_254_740_991
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spans:
-    """Starts and ends in microseconds."""
+    """Starts and ends, of a trace in microseconds."""
 
     starts: list[float] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
