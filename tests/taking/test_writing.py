@@ -387,3 +387,12 @@ def test_a_dispatcher_is_written_and_read_back(software: str, dispatcher: str) -
     assert "dispatcher" not in written.left_out
     taken = job_in(written.text, {})
     assert options_of(taken)["dispatcher"] == dispatcher
+
+
+@pytest.mark.parametrize("software", ["megatron-lm", "megatron-fused-loss"])
+def test_a_fused_loss_is_written_for_megatron_lm_and_read_back(software: str) -> None:
+    sizes = {"model": "llama-3-8b", "nodes": 1, "gpus_per_node": 8}
+    job = job_of(sizes | {"software": software})
+    assert job is not None
+    taken = job_in(write_job("megatron-lm", job).text, {})
+    assert options_of(taken)["software"] == software

@@ -119,6 +119,8 @@ def _state(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
             found.append(("overlap_param_gather", ""))
     if setup.buckets is not None:
         found.append(("ddp_num_buckets", str(setup.buckets)))
+    if setup.framework == "megatron-fused-loss":
+        found.append(("cross_entropy_loss_fusion", ""))
     return found + _exchanges(setup, left_out)
 
 
