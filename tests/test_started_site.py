@@ -155,6 +155,18 @@ def test_terms_and_formulas_have_pages_to_which_others_link(site: Path) -> None:
     assert run(site, "-m", "figgen", "lint").stdout == "every page follows the rules\n"
 
 
+def test_its_text_is_as_large_as_in_the_theme_for_which_styles_are_written(site: Path) -> None:
+    """A rem is 16 px in most themes and 20 px in Material."""
+    written = (ROOT / "figgen/assets/stylesheets/figures.css").read_text("utf-8")
+    assert told(site) == ""
+    sheet = (site / "site/assets/stylesheets/figures.css").read_text("utf-8")
+    assert "font-size: 0.8125rem" in sheet
+    assert "font-size: .65rem" not in sheet
+    put(site / "mkdocs.yml", "name: mkdocs, highlightjs: false", "name: material, font: false")
+    assert told(site) == ""
+    assert (site / "site/assets/stylesheets/figures.css").read_text("utf-8") == written
+
+
 def test_its_pages_become_one_book_in_its_own_name(site: Path) -> None:
     (site / "docs/more").mkdir()
     (site / "docs/more/page.md").write_text("# More\n\n[](../index.md#fig-time-to-boil).\n")

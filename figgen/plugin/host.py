@@ -36,6 +36,7 @@ class MkDocsHost:
         self.name, self.address = config.site_name, config.site_url or ""
         self.modules, self.search = config.mdx_configs["figgen"].get("modules"), search.wanted
         self.formulas = bool(config.plugins["figgen"].config.formulas)
+        self.root_px = 20 if config.theme.name == "material" else 16  # as of most themes
         excluded = config.exclude_docs
         self.excludes = (lambda path: bool(excluded.match_file(path))) if excluded else None
         self.files: Any = Files([])

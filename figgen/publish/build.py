@@ -20,7 +20,7 @@ from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
 from figgen.publish.kept_pages import KeptPage, KeptPages, made_of, settings, take
 from figgen.publish.reference import reference_pages
-from figgen.publish.scripts import SEARCH, own_styles, plotly_bundle
+from figgen.publish.scripts import SEARCH, WRITTEN_FOR_PX, own_styles, plotly_bundle
 from figgen.publish.shared import Shared
 from figgen.publish.tools import Tools, write_file
 from figgen.serving.answers import Answers
@@ -49,6 +49,7 @@ class SiteBuild:
     keeper: Memory | Answers | None = None
     search: bool = False
     formulas: bool = False
+    root_px: int = WRITTEN_FOR_PX
     _texts: dict[str, str] = field(default_factory=dict)
     kept_pages: KeptPages = field(init=False)
     _made: dict[str, Content] = field(default_factory=dict)
@@ -150,7 +151,11 @@ class SiteBuild:
 
     def files(self) -> dict[str, Content]:
         """Return the files that pages need next to them, by path; call it after `close`."""
-        made = {**self._made, **own_styles(), "assets/stylesheets/roles.css": theme.stylesheet()}
+        made = {
+            **self._made,
+            **own_styles(self.root_px),
+            "assets/stylesheets/roles.css": theme.stylesheet(),
+        }
         made |= self.tools.shown_first(printed=self._has_tools)
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
             made["assets/javascripts/plotly.min.js"] = plotly_bundle()

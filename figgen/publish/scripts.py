@@ -29,10 +29,20 @@ def plain_scripts(docs: Path) -> dict[str, str]:
     }
 
 
-def own_styles() -> dict[str, str]:
-    """Return the stylesheets that every site gets, by path."""
+WRITTEN_FOR_PX = 20
+"""The root's font size for which the stylesheets are written, Material's."""
+
+
+def own_styles(root_px: int) -> dict[str, str]:
+    """Return the stylesheets that every site gets, by path, for a theme's font size of the root."""
     sheets = sorted((OWN / STYLES).glob("*.css"))
-    return {f"{STYLES}/{sheet.name}": sheet.read_text(encoding="utf-8") for sheet in sheets}
+    larger = WRITTEN_FOR_PX / root_px
+    return {
+        f"{STYLES}/{sheet.name}": sheet.read_text("utf-8")
+        if larger == 1
+        else _REM.sub(lambda size: f"{larger * float(size[1]):.4g}rem", sheet.read_text("utf-8"))
+        for sheet in sheets
+    }
 
 
 def imported_names(docs: Path, module: str) -> tuple[str, ...]:
@@ -46,6 +56,8 @@ def imported_names(docs: Path, module: str) -> tuple[str, ...]:
 
 
 _BEHIND = re.compile(r"(?<=[^\s:]) +// [^\"'`]*$")
+
+_REM = re.compile(r"(?<![\w.])(\d*\.?\d+)rem\b")
 
 _NOTE = re.compile(r"(\w?)/\* @__PURE__ \*/ ")
 

@@ -26,6 +26,8 @@ class Host(Protocol):
     search: bool
     formulas: bool
     """Whether the site has figgen's search, and a page of its formulas."""
+    root_px: int
+    """The size in px of the theme's `rem`."""
 
     def add(self, files: Mapping[str, Content]) -> None:
         """Add these files, pages among them, to the site, replacing files at the same paths."""
@@ -54,6 +56,7 @@ def build_site(host: Host) -> Iterator[SiteBuild]:
     # Load the subject, the glossary, the references, and what earlier builds computed.
     build = begin_build(host.docs, host.cache, host.name, host.address, host.modules)
     build.search, build.formulas = host.search, host.formulas
+    build.root_px = host.root_px
     yield build  # the host finds its files
     # Make the pages that nobody writes: the reference, presets, coverage.
     host.add(build.pages(host.excludes))

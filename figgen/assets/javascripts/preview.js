@@ -71,17 +71,22 @@ function ofHeading(heading) {
   return parts;
 }
 
+// A meaning without the text of its link to a page that says more.
+function saying(element) {
+  const copy = still(element);
+  if (copy.lastChild?.textContent === "More") copy.lastChild.remove();
+  return [...copy.childNodes];
+}
+
 function contentOf(target) {
   const place = target.closest("figure.figgen, tr, dt, dd, li, h1, h2, h3, h4, h5, h6, p") ?? target;
   if (place.matches("figure")) return ofFigure(place);
   if (place.matches("tr")) return ofRow(place);
   if (place.matches("dt")) {
-    const means = still(place.nextElementSibling ?? place);
-    if (means.lastChild?.textContent === "More") means.lastChild.remove(); // the link's text
-    return [made("strong", place.textContent), made("p", ...means.childNodes)];
+    return [made("strong", place.textContent), made("p", ...saying(place.nextElementSibling ?? place))];
   }
   if (/^h[1-6]$/i.test(place.localName)) return ofHeading(place);
-  return [...still(place).childNodes];
+  return saying(place);
 }
 
 // The target is already in view; a preview would only hide something else.

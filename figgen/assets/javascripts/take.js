@@ -80,7 +80,8 @@ export function offer(box, library, inked) {
   const title = figure.querySelector(".fig-number").textContent;
   const alt = panel.querySelector("[role=img], table, pre")?.ariaLabel ?? "";
   const link = cite.querySelector("a");
-  const address = link.textContent.replace(/#.*/, `#${name}`);
+  // A site without an address is cited by where it is read.
+  const address = new URL(link.textContent.replace(/#.*/, `#${name}`), location).href;
   const cited = cite.textContent.replace(link.textContent, address);
 
   const files = svg.parentElement;
