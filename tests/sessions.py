@@ -49,11 +49,14 @@ class Session:
         assert old in text, f"{name} has changed: say what to edit there now"
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
-    def build(self) -> float:
-        """Build again including deferred work; return seconds until readers had the pages."""
+    def build(self, page: str = "") -> float:
+        """Build again including deferred work; return seconds until readers had the pages.
+
+        `page` is the address of the only page that a reader has open, such as `guide/memory/`.
+        """
         assert self.process.stdin is not None
         began = time.perf_counter()
-        self.process.stdin.write("\n")
+        self.process.stdin.write(f"{page}\n")
         self.process.stdin.flush()
         return self._wait() - began
 

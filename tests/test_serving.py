@@ -31,6 +31,8 @@ from tests.thorough import drawn
 EDITS = drawn(4, 100)
 COMPARED_EVERY = min(EDITS, 20)
 PAGES = ("index.md", "guide/pipeline-schedules.md", "guide/experts.md", "guide/placement.md")
+OPEN = ("", "./", "guide/experts/", "guide/placement/")
+"""What a reader has open: unknown, or one page, which is then built before all others."""
 SCHEDULES, EXPERTS = "docs/guide/pipeline-schedules.md", "docs/guide/experts.md"
 # What an author changes, there and back: words, headings, figures, numbers, code, data, style.
 CHANGES = (
@@ -110,7 +112,7 @@ def test_a_session_of_random_edits_shows_what_a_new_server_would(
     chance = random.Random(7)
     for number in range(1, EDITS + 1):
         server.toggle(chance.randrange(len(CHANGES)))
-        server.session.build()
+        server.session.build(chance.choice(OPEN))
         if number % COMPARED_EVERY == 0:
             found = differences(server, tmp_path, number)
             assert found == [], [CHANGES[edited][:1] for edited in server.edited]
@@ -366,6 +368,32 @@ def test_the_next_build_waits_for_what_was_left_for_later() -> None:
     Timer(0.05, begun.set).start()
     memory.refresh()
     assert done == ["written"]
+
+
+def test_a_build_of_postponed_pages_ends_when_something_changes_again() -> None:
+    """Otherwise an author would wait for pages that nobody looks at."""
+    memory, begun, done = Memory(open=lambda: {"a/"}), Event(), list[str]()
+    memory.refresh()
+    assert not memory.postpones("a/", ())
+    assert memory.postpones("b/", ["b/picture.svg"])
+    memory.shown()
+    assert memory.postponed == {"b/", "b/picture.svg"}
+
+    def again() -> None:
+        memory.refresh()
+        assert not memory.postpones("b/", ()), "what was postponed is built now"
+        begun.set()
+        while True:
+            memory.go_on()
+
+    memory.later(again)
+    memory.later(lambda: done.append("what comes after it"))
+    assert begun.wait(10)
+    memory.go_on()  # a build by the author's edit is not interrupted
+    memory.refresh()
+    assert done == ["what comes after it"]
+    assert memory.failure is None
+    assert memory.postponed == {"b/", "b/picture.svg"}, "still to be built"
 
 
 def test_a_server_that_ends_waits_for_what_is_written_into_the_folder_that_it_removes(

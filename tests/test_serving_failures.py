@@ -11,6 +11,7 @@ from mkdocs.exceptions import Abort, BuildError, PluginError
 
 from figgen.errors import InputError
 from figgen.serving.memory import Memory
+from figgen.serving.open_pages import LONGEST_POLL_S, OpenPages
 from figgen.serving.refused import in_words, show_failures
 from figgen.units import parse_quantity
 
@@ -22,6 +23,7 @@ class Server:
         self.builder: Callable[..., None] = build
         self._epoch_cond = threading.Condition()
         self._visible_epoch = self._wanted_epoch = 1
+        self.mount_path = "/"
 
     def _serve_request(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
         start_response("200 OK", [])
@@ -98,12 +100,61 @@ def test_a_script_is_served_once_it_is_written() -> None:
     memory, begun, written = Memory(), threading.Event(), list[str]()
     server = Server(lambda: None)
     show_failures(server, written.append, memory)
+    memory.scripts = {"assets/javascripts/tools/planner.js": "plan()"}
     memory.writing = memory.later(lambda: begun.wait() and written.append("written"))
     assert server.get("/guide/memory/") == ("200 OK", "the page")
+    assert server.get("/assets/javascripts/page.js") == ("200 OK", "the page")
     assert written == []
     threading.Timer(0.05, begun.set).start()
     assert server.get("/assets/javascripts/tools/planner.js") == ("200 OK", "the page")
     assert written == ["written"]
+
+
+def test_a_postponed_page_is_served_once_it_is_built() -> None:
+    memory, told = Memory(), list[str]()
+    server = Server(lambda: None)
+    show_failures(server, told.append, memory)
+    memory.postponed = {"guide/memory/", "guide/memory/picture.svg", "./"}
+    assert server.get("/guide/zero-fsdp/") == ("200 OK", "the page")
+    for path in ("/guide/memory/", "/guide/memory/index.html", "/guide/memory/picture.svg", "/"):
+        memory.postponed = {"guide/memory/", "guide/memory/picture.svg", "./"}
+        threading.Timer(0.1, memory.postponed.clear).start()
+        assert server.get(path) == ("200 OK", "the page")
+        assert not memory.postponed
+
+
+def test_pages_are_open_that_were_asked_for_or_that_ask_for_news() -> None:
+    server = Server(lambda: None)
+    server.mount_path = "/site/"
+    opened = OpenPages(server)
+    server.get("/site/")
+    server.get("/site/guide/memory/index.html")
+    server.get("/site/assets/page.css")
+    referer = "http://127.0.0.1:8000/site/guide/zero-fsdp/#how"
+    server._serve_request({"PATH_INFO": "/livereload/1/2", "HTTP_REFERER": referer}, print)
+    assert opened.addresses() == {"./", "guide/memory/", "guide/zero-fsdp/"}
+    opened.seen["./"] -= LONGEST_POLL_S
+    assert opened.addresses() == {"guide/memory/", "guide/zero-fsdp/"}
+
+
+def test_a_page_whose_postponed_build_fails_is_a_red_box() -> None:
+    told = list[str]()
+    memory = Memory(tell=lambda error: told.append(in_words(error)))
+    server = Server(lambda: None)
+    show_failures(server, told.append, memory)
+    memory.postponed = {"guide/memory/"}
+
+    def again() -> None:
+        try:
+            raise BuildError("no such page")
+        except BuildError:
+            raise Abort("Aborted with a BuildError!")  # noqa: B904
+
+    memory.later(again)
+    status, page = server.get("/guide/memory/")
+    assert status.startswith("500")
+    assert "no such page" in page
+    assert told == ["BuildError: no such page"]
 
 
 def test_a_failure_after_the_pages_are_shown_is_a_red_box_until_the_next_build() -> None:

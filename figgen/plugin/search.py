@@ -50,7 +50,8 @@ def on_post_build(config: MkDocsConfig) -> None:
 
     site, made = Path(config.site_dir), files
     if memory := serving.current():
-        memory.later(lambda: publish(site, made()))
+        if not memory.is_partial:
+            memory.later(lambda: publish(site, made()))
     else:
         publish(site, made())
 

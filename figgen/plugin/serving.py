@@ -14,6 +14,8 @@ from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import Files
 
 log = get_plugin_logger("serving")
+SKIPPED = ("Page skipped", "Template skipped")
+"""What MkDocs says of a page that comes out as it was last written."""
 memory: Any = None
 compiled: Any = None
 nav: Any = None
@@ -30,7 +32,7 @@ def on_startup(command: str, **_: Any) -> None:
         memory, compiled = start(), Compiled()
         memory.tell = lambda error: failed(in_words(error))
         mkdocs.utils.clean_directory = lambda directory: None
-        build.log.addFilter(lambda record: not str(record.msg).startswith("Page skipped"))
+        build.log.addFilter(lambda record: not str(record.msg).startswith(SKIPPED))
 
 
 def on_config(config: MkDocsConfig) -> None:
@@ -72,6 +74,8 @@ def on_post_build(**_: Any) -> None:
     if memory is not None:
         memory.shown()
         memory.later(collect)
+        if memory.postponed and memory.again:
+            memory.later(memory.again)
 
 
 def collect() -> None:
@@ -88,11 +92,22 @@ def failed(said: str) -> None:
     log.error("The site could not be built: %s", said)
 
 
-def on_serve(server: Any, config: MkDocsConfig, **_: Any) -> Any:
+def on_serve(server: Any, config: MkDocsConfig, builder: Any) -> Any:
     from figgen.serving.observer import Told
+    from figgen.serving.open_pages import OpenPages
+    from figgen.serving.others import end_all
     from figgen.serving.refused import show_failures
 
     show_failures(server, failed, memory)
+    memory.open = OpenPages(server).addresses
+
+    def again() -> None:
+        try:
+            builder()
+        finally:
+            end_all()  # of a build that was interrupted
+
+    memory.again = again
     watched = []  # MkDocs watches the paths in `watch` after this event
     for path in (config.docs_dir, str(config.config_file_path), *config.theme.dirs):
         with suppress(KeyError):  # the theme's folders are watched only on request

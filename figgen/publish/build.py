@@ -184,7 +184,8 @@ class SiteBuild:
             self.keeper.writing = self.keeper.later(
                 lambda: self.tools.write(folder, printed=self._has_tools)
             )
-            self.keeper.later(write)
+            if not self.keeper.is_partial:
+                self.keeper.later(write)
         else:
             write()
 

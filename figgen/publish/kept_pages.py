@@ -73,9 +73,13 @@ class KeptPages:
                         self.pages[path] = answer
                 case Memory() as memory:
                     known = memory.pages.get(path)
-                    if known and known.key == key and not known.page.problems:
-                        same = known.version == memory.code.version
-                        (self.pages if same else self._doubtful)[path] = known
+                    if known is None or known.page.problems:
+                        continue
+                    same = known.key == key and known.version == memory.code.version
+                    if same or memory.postpones(known.page.url, known.page.assets):
+                        self.pages[path] = known
+                    elif known.key == key:
+                        self._doubtful[path] = known
 
     def open(self) -> list[str]:
         """Return the pages to be converted or checked."""
@@ -83,6 +87,8 @@ class KeptPages:
 
     def of(self, path: str) -> KeptPage | None:
         """Return a kept page if converting it now would give the same."""
+        if isinstance(self.keeper, Memory):
+            self.keeper.go_on()
         known = self._doubtful.pop(path, None)
         if known and isinstance(self.keeper, Memory):
             code = self.keeper.code

@@ -27,6 +27,10 @@ LATER = "after the build"
 """The name of threads whose work no page waits for."""
 
 
+class Interrupted(BaseException):
+    """Ends a build of postponed pages, because something changed again."""
+
+
 @dataclass(slots=True, kw_only=True)
 class KeptAnswer(Generic[Thing]):
     """A result with everything that it was computed from; `version` is that of the last check."""
@@ -51,9 +55,18 @@ class Memory:
     """The scripts that are written after the pages are shown, by path; None before a build."""
     writing: threading.Thread | None = None
     """Writes these scripts: a request for one waits for it."""
-    failure: Exception | None = None
+    failure: BaseException | None = None
     """What ended the work that was left for later."""
-    tell: Callable[[Exception], object] = print_exception
+    tell: Callable[[BaseException], object] = print_exception
+    open: Callable[[], set[str]] | None = None
+    """Returns the addresses of the pages that readers have open, if that is known."""
+    again: Callable[[], object] | None = None
+    """Builds the site, with the postponed pages, outside the main thread."""
+    postponed: set[str] = field(default_factory=set)
+    """Addresses of pages, and files beside them, that the last build left for a further one."""
+    _first: set[str] | None = None
+    _postponing: set[str] = field(default_factory=set)
+    _changed: threading.Event = field(default_factory=threading.Event)
     _shown: dict[str, str] = field(default_factory=dict)
     _pending: dict[str, str] = field(default_factory=dict)
     _same: dict[str, tuple[str, Any]] = field(default_factory=dict)
@@ -65,6 +78,9 @@ class Memory:
         """Reload what changed since the last build, if any; return whether anything did."""
         self.settle()  # it may use what is loaded now
         self.failure = None
+        again = threading.current_thread() in self._running
+        self._first = self.open() if self.open and not again else None
+        self._postponing = set()
         first = not self.code.version
         changed = self.code.look()
         if changed and not first:
@@ -102,6 +118,26 @@ class Memory:
         found: Thing = self._same[name][1]
         return found
 
+    def postpones(self, url: str, files: Iterable[str]) -> bool:
+        """Return whether a page can wait for the next build; note it with the files beside it.
+
+        Only a page that nobody has open can.
+        """
+        if self._first is None or url in self._first:
+            return False
+        self._postponing |= {url, *files}
+        return True
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the current build postpones pages, so that what lists all pages has to wait."""
+        return bool(self._postponing)
+
+    def go_on(self) -> None:
+        """Raise Interrupted in a build of postponed pages if something changed again."""
+        if self._changed.is_set() and threading.current_thread() in self._running:
+            raise Interrupted
+
     def known(self) -> dict[str, KeptAnswer[Any]]:
         """Return the requests of all figures computed so far."""
         return dict(self.figures)
@@ -135,6 +171,7 @@ class Memory:
 
     def shown(self) -> None:
         """Mark all pages of this build as written and forget others, which may come back."""
+        self.postponed = self._postponing
         self._shown, self._pending = self._pending, {}
         self.pages = {path: kept for path, kept in self.pages.items() if path in self._shown}
 
@@ -150,11 +187,11 @@ class Memory:
                 thread.join()
             try:
                 work()
-            except FileNotFoundError:
+            except (FileNotFoundError, Interrupted):
                 pass  # a server that ends takes its folder with it
-            except Exception as error:  # whatever the site's code meets
-                self.failure = error
+            except (Exception, SystemExit) as error:  # MkDocs ends a build with the latter
                 self.tell(error)
+                self.failure = error
 
         thread = threading.Thread(target=begin, name=LATER, daemon=True)
         self._running.append(thread)
@@ -162,9 +199,16 @@ class Memory:
         return thread
 
     def settle(self) -> None:
-        """Wait for everything that `later` started."""
-        while self._running:
-            self._running.pop().join()
+        """Wait for everything that `later` started, but for a build of postponed pages only until
+        its next page; in such a build, for everything else."""
+        own = threading.current_thread()
+        if own not in self._running:
+            self._changed.set()
+        while others := [thread for thread in self._running if thread is not own]:
+            others[-1].join()
+            self._running.remove(others[-1])
+        if own not in self._running:
+            self._changed.clear()
 
     def _holds(self, kept: KeptAnswer[Any]) -> bool:
         if kept.version == self.code.version:

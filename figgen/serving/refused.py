@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any
 from figgen.errors import InputError
 from figgen.serving.code import last_place
 from figgen.serving.memory import Memory
+from figgen.serving.open_pages import address_of
 
+PAUSE_S = 0.05
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not built</title></head>
 <body style="font: 16px/1.5 sans-serif; margin: 3rem auto; max-width: 48rem; padding: 0 1rem">
 <div style="border: 2px solid #c62828; padding: 0 1rem"><h1>This site could not be built</h1>
@@ -37,7 +40,8 @@ def show_failures(server: Any, tell: Callable[[str], object], memory: Memory) ->
     """Make a MkDocs server answer with the error after a failed build.
 
     Browsers are told to reload, and the next build that succeeds shows the pages again. Requests
-    for scripts wait until those that `memory` writes after the pages are written.
+    for scripts wait until those that `memory` writes after the pages are written, and requests for
+    postponed pages until they are built.
     """
     build, serve = server.builder, server._serve_request
     failed: list[str] = []
@@ -53,11 +57,14 @@ def show_failures(server: Any, tell: Callable[[str], object], memory: Memory) ->
     def answer(environ: dict[str, Any], start_response: Callable[..., object]) -> Any:
         path = environ["PATH_INFO"]
         page = path.endswith(("/", ".html")) and not path.startswith("/livereload/")
+        address = address_of(path, server.mount_path)
         if page or path.endswith(".js"):
             with server._epoch_cond:
                 server._epoch_cond.wait_for(lambda: server._visible_epoch == server._wanted_epoch)
-            if not page and memory.writing:
-                memory.writing.join()
+        if address in (memory.scripts or ()) and memory.writing:
+            memory.writing.join()
+        while address in memory.postponed and not memory.failure:
+            time.sleep(PAUSE_S)
         said = failed or [in_words(error) for error in [memory.failure] if error]
         if not (page and said):
             return serve(environ, start_response)

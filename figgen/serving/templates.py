@@ -54,7 +54,8 @@ class Remembering:
         kept = self.memory.pages.get(page.file.src_uri)
         around = [(near.title, near.url) for near in (page.previous_page, page.next_page) if near]
         made = kept.serial if kept and not kept.page.problems else next(self.memory.serials)
-        code = self.memory.code.version if page.meta.get("tool") else 0
+        version = kept.version if kept else self.memory.code.version
+        code = version if page.meta.get("tool") else 0
         own = {name: value for name, value in context.items() if name in ("about", "card")}
         parts = (made, page.title, page.meta, page.canonical_url, around, code, own, self.ground)
         return digest(repr(parts))
