@@ -6,14 +6,17 @@ src/megatron/bridge/recipes and src/megatron/bridge/training/config.py and mixed
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.writing.captured import (
+    captured_options,
+    needs_current_scaling,
+    overlaps_experts,
+    recomputes_layers,
+)
 from figgen.scenarios.writing.layouts import cannot_place, megatron_order
 from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES, hierarchical_sizes
 from figgen.scenarios.writing.megatron_options import (
     Option,
-    captured_options,
     dispatcher_options,
     recompute_options,
     schedule_options,
@@ -96,7 +99,7 @@ def megatron_bridge(job: JobToWrite) -> Written:
         options.append(("dist.use_tp_pp_dp_mapping", "true"))
     options = options + _pipeline(setup, left_out) + _state(setup, job.model)
     options = options + _precision(setup, job.dtype, left_out) + _kept(setup, left_out)
-    options = options + _overlap(setup, job.model, left_out)
+    options = options + _overlap(setup, job.model)
     leave_out_rest(
         setup, left_out, ("dropout", "mtp", "flash", "activations", "dispatcher", "captured")
     )
@@ -125,30 +128,14 @@ def _pipeline(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     return options
 
 
-def _overlap(setup: TrainingSetup, model: str, left_out: dict[str, str]) -> list[Option]:
+def _overlap(setup: TrainingSetup, model: str) -> list[Option]:
     """Return overlap as the job has it where the recipe has another."""
-    parallel = setup.parallel
-    wanted = setup.expert_overlap == "on" and parallel.ep > 1
-    possible = parallel.pp == 1 or setup.schedule == "interleaved-1f1b"
-    if wanted and not possible:
-        left_out["expert_overlap"] = "it requires several chunks per pipeline rank"
+    behind = overlaps_experts(setup, {})
     found: list[Option] = []
     for name in OVERLAPPING.get(model, ()):
-        on = wanted and possible and name == "overlap_moe_expert_parallel_comm"
+        on = behind and name == "overlap_moe_expert_parallel_comm"
         found.append((f"comm_overlap.{name}", switch(on)))
     return found
-
-
-def _not_captured(setup: TrainingSetup, whole: bool) -> str:
-    """Return why CUDA graphs can't capture what the job recomputes, or ""."""
-    if setup.cuda_graphs == "layers" and whole:
-        return "graphs of layers have no whole layers to recompute"
-    again = setup.recompute == "selective" or any(
-        module in setup.recompute for module in ("core_attn", "mlp", "moe")
-    )
-    if setup.cuda_graphs in ("layers", "step") and setup.dropout and again:
-        return "graphs capture no dropout that is computed again"
-    return ""
 
 
 def _state(setup: TrainingSetup, model: str) -> list[Option]:
@@ -182,7 +169,7 @@ def _precision(setup: TrainingSetup, dtype: str, left_out: dict[str, str]) -> li
         left_out["dtype"] = f"no mixed-precision setting has matmuls in {dtype}"
         return []
     precision = PRECISIONS[dtype]
-    if dtype == "fp8" and "layernorm" in setup.recompute:  # which delayed scaling can't recompute
+    if dtype == "fp8" and needs_current_scaling(setup):
         precision = precision.replace("delayed", "current")
     return [("mixed_precision", precision)]
 
@@ -197,19 +184,9 @@ def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
         (f"model.recompute_{part}", found.pop(f"recompute_{part}", "null"))
         for part in ("granularity", "method", "num_layers")
     ]
-    whole = options[0][1] == "full"
     options = options + [(f"model.{name}", value) for name, value in found.items()]
-    if whole and setup.cuda_graphs == "usual":
+    if recomputes_layers(setup) and setup.cuda_graphs == "usual":
         options.append(("model.cuda_graph_impl", "none"))
-    refused = _not_captured(setup, whole)
-    if refused:
-        left_out["cuda_graphs"] = refused
-    captured = replace(setup, cuda_graphs="none") if refused else setup
-    if captured.cuda_graphs in ("step", "layers"):
-        options.append(("model.use_te_rng_tracker", "true"))
-        options.append(("rng.te_rng_tracker", "true"))
-    if captured.cuda_graphs == "step":
-        options.append(("rerun_state_machine.check_for_nan_in_loss", "false"))
     several = setup.parallel.tp > 1 and setup.sequence_parallel
     options.append(("model.sequence_parallel", switch(several)))
     rate = "0.1" if setup.dropout else "0.0"
@@ -222,7 +199,12 @@ def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     if setup.dispatcher != "usual":
         chosen = dispatcher_options(setup.dispatcher)
         options = options + [(f"model.{name}", value) for name, value in chosen]
-    for name, value in captured_options(captured):
+    captured = captured_options(setup, left_out)
+    if any(name == "cuda_graph_impl" and value != "none" for name, value in captured):
+        options.append(("model.use_te_rng_tracker", "true"))
+        options.append(("rng.te_rng_tracker", "true"))
+        options.append(("rerun_state_machine.check_for_nan_in_loss", "false"))
+    for name, value in captured:
         listed = f"[{','.join(value.split())}]" if name == "cuda_graph_scope" else value or "true"
         options.append((f"model.{name}", listed))
     if setup.mtp_layers:

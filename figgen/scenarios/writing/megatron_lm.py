@@ -6,6 +6,7 @@ Options: NVIDIA/Megatron-LM at d98e8a64, megatron/training/arguments.py.
 from __future__ import annotations
 
 from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.writing.captured import captured_options, needs_current_scaling
 from figgen.scenarios.writing.layouts import (
     cannot_place,
     flags,
@@ -15,7 +16,6 @@ from figgen.scenarios.writing.layouts import (
 from figgen.scenarios.writing.megatron_options import (
     FORMATS,
     Option,
-    captured_options,
     model_options,
     recompute_options,
     schedule_options,
@@ -62,7 +62,10 @@ def megatron_lm(job: JobToWrite) -> Written:
     options = options + _numbers(setup, job.dtype, left_out)
     options = options + recompute_options(setup.recompute, left_out)
     options = options + megatron_offloading(setup, left_out)
-    options = options + captured_options(setup) + _rest(setup) + BEGINNING
+    captured = captured_options(setup, left_out)
+    if ("cuda_graph_impl", "full_iteration") in captured:
+        captured.append(("no_check_for_nan_in_loss_and_grad", ""))
+    options = options + captured + _rest(setup) + BEGINNING
     known = ("dropout", "mtp", "flash", "activations", "buckets", "dispatcher", "captured")
     leave_out_rest(setup, left_out, (*known, *_masked(setup), *KNOWN))
     start = "" if _needs_free_queues(setup) else "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
@@ -76,6 +79,8 @@ def not_megatron(setup: TrainingSetup) -> str:
         return "pretrain_gpt.py has no state-space layers"
     if setup.lora_rank is not None:
         return "Megatron-LM trains no adapters"
+    if setup.mtp_layers and setup.shape.learned_positions:
+        return "multi-token prediction needs rotary positions"
     return ""
 
 
@@ -162,6 +167,8 @@ def _numbers(setup: TrainingSetup, dtype: str, left_out: dict[str, str]) -> list
         found.append(("bf16", ""))
     if dtype == "fp8":
         found.append(("fp8_format", "hybrid"))
+        if needs_current_scaling(setup):
+            found.append(("fp8_recipe", "tensorwise"))
     if dtype == "fp4":
         found.append(("fp4_format", "e2m1"))
     usual = "fp8" if dtype == "fp8" else "16-bit"

@@ -83,22 +83,6 @@ def dispatcher_options(dispatcher: str) -> list[Option]:
     ]
 
 
-def captured_options(setup: TrainingSetup) -> list[Option]:
-    """Return the options for overlap of the expert exchange and for CUDA graphs, if chosen."""
-    found: list[Option] = []
-    if setup.expert_overlap == "on" and setup.parallel.ep > 1:
-        found.append(("overlap_moe_expert_parallel_comm", ""))
-    if setup.cuda_graphs == "step":
-        found.append(("cuda_graph_impl", "full_iteration"))
-    elif setup.cuda_graphs == "layers":
-        parts = ["attn", *(["moe_router", "moe_preprocess"] if setup.shape.experts else ["mlp"])]
-        found.append(("cuda_graph_impl", "transformer_engine"))
-        found.append(("cuda_graph_scope", " ".join(parts)))
-    elif setup.cuda_graphs == "none":
-        found.append(("cuda_graph_impl", "none"))
-    return found
-
-
 def _experts(shape: ModelShape, dispatcher: str) -> list[Option]:
     experts = shape.experts
     if experts is None:
