@@ -131,7 +131,7 @@ def moe_placement(
     work_s = each * (experts.top_k + experts.shared)
     values |= {"work_s": Named(work_s, "s"), "routed_s": Named(each * experts.top_k, "s")}
     for ep in sizes:
-        sending_s = max(values[f"ep{ep}_{where}_s"].value for where in ("inside", "outside"))
+        sending_s = max(float(values[f"ep{ep}_{where}_s"].value) for where in ("inside", "outside"))
         values[f"ep{ep}_working"] = Named(work_s / (work_s + sending_s))
     columns = (
         *headings("EP", "nodes", "experts per rank"),
