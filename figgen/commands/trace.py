@@ -18,7 +18,8 @@ from figgen.commands.training import (
 from figgen.errors import InputError
 from figgen.models.profiles.chrome_trace import Event, trace_events, written
 from figgen.models.step.data_traffic import calls_of
-from figgen.models.step.step_timeline import step_timeline
+from figgen.models.step.kernel_timeline import kernel_timeline
+from figgen.models.step.pass_kernels import step_kernels
 from figgen.scenarios.options.resolve import resolve
 from figgen.units import format_quantity
 
@@ -53,7 +54,15 @@ def _export(options: argparse.Namespace) -> Answer:
         raise InputError(
             "calls of a step", expected=f"at most {MOST_CALLS:,}, or --together", got=f"{calls:,}"
         )
-    timeline = step_timeline(setup, asked.stages, each_call=not options.together)
+    found = asked.predicted
+    timeline = kernel_timeline(
+        setup,
+        asked.cluster,
+        asked.compute_efficiency,
+        asked.parts,
+        step_kernels(setup.shape, found.job, found.attained, found.parts),
+        each_call=not options.together,
+    )
     count = _write(options.file, trace_events(setup, timeline), asked.model.name)
     data = {
         "file": str(options.file),

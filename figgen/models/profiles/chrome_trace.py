@@ -1,8 +1,8 @@
 """The events of a modeled step in the trace event format, which Perfetto and Chrome open.
 
-A process is one pipeline rank, whose GPUs all do the same; its threads are computing and one per
-kind of call. Times are microseconds from the beginning of the step. Arguments of calls have the
-names of PyTorch's profiler where it has one.
+A process is one pipeline rank, whose GPUs all do the same; its threads are computing, with the
+kernels of each pass below it, and one per kind of call. Times are microseconds from the beginning
+of the step. Arguments of calls have the names of PyTorch's profiler where it has one.
 Source: "Trace Event Format" of Chromium's catapult, complete events ("X") and metadata ("M").
 """
 
@@ -13,16 +13,26 @@ from collections.abc import Iterable, Iterator
 
 from figgen.models.machine.layout import mesh_of
 from figgen.models.machine.mesh import axis_stride
+from figgen.models.operations.operation import CAST, CONTIGUOUS, GROUPED, MATMUL, SCATTER
 from figgen.models.pipeline.trace import Trace
-from figgen.models.profiles.trace_kinds import MADE_BY, STEP
+from figgen.models.profiles.kernel_kinds import ELEMENTWISE, PRODUCT
+from figgen.models.profiles.trace_kinds import MADE_BY, OPERATION, STEP
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.step.step_timeline import COMPUTE, StepEvent, StepTimeline
+from figgen.models.step.step_timeline import COMPUTE, KernelEvent, StepEvent, StepTimeline
 from figgen.models.step.step_traffic import SEND
 
 Event = dict[str, object]
 DECIMALS = 3
 """Nanoseconds."""
 STEP_THREAD = 0
+KINDS = {
+    MATMUL: PRODUCT,
+    GROUPED: PRODUCT,
+    CONTIGUOUS: ELEMENTWISE,
+    SCATTER: "indexing",
+    CAST: "quantization",
+}
+"""What a profile calls the kinds of operations that have another name there."""
 MILLISECOND = 1000.0
 """Microseconds per unit of a schedule's time: a trace shows a unit as a millisecond."""
 
@@ -89,6 +99,26 @@ def trace_events(setup: TrainingSetup, timeline: StepTimeline) -> Iterator[Event
         }  # fmt: skip
     for event in timeline.events:
         yield _complete(event, lanes[event.rank, event.lane])
+    for kernel in timeline.kernels:
+        yield _kernel(kernel, lanes[kernel.rank, COMPUTE])
+
+
+def _kernel(kernel: KernelEvent, thread: int) -> Event:
+    """Return a kernel, which viewers draw below the pass that it is part of."""
+    start = round(kernel.start_s * 1e6, DECIMALS)
+    arguments: Event = {"kind": KINDS.get(kernel.kind, kernel.kind)}
+    if kernel.microbatch is not None:
+        arguments["microbatch"] = kernel.microbatch
+    return {
+        "ph": "X",
+        "cat": OPERATION,
+        "pid": kernel.rank,
+        "tid": thread,
+        "name": kernel.name,
+        "ts": start,
+        "dur": round(round(kernel.end_s * 1e6, DECIMALS) - start, DECIMALS),
+        "args": arguments,
+    }
 
 
 def _metadata(rank: int, thread: int, name: str, arguments: Event) -> Event:

@@ -106,7 +106,7 @@ def kinds_by_event(kept: RecordedRank, events: DeviceEvents, order: Sequence[int
     for at in order:
         name = events.names[at]
         if name not in by_name:
-            by_name[name] = kind_of_kernel(kept.names[name])
+            by_name[name] = kept.kinds.get(kept.names[name]) or kind_of_kernel(kept.names[name])
         kind = by_name[name]
         if kind == OTHER:
             kind = kind_of_operator(operator_of(kept, events, at))
@@ -134,7 +134,7 @@ def _optimizing(kept: RecordedRank) -> set[int]:
 class DeviceTimes:
     """Device time by kind and by kernel within the steps, and by kind over the whole recording.
 
-    All fields are empty for a CPU and for a modeled step.
+    All fields are empty for a CPU and for a modeled step without kernels.
     """
 
     kinds: tuple[KindTime, ...]
@@ -144,11 +144,12 @@ class DeviceTimes:
 
 def device_times(kept: RecordedRank, window: Window) -> DeviceTimes:
     """Return the device's time by what its kernels do, longest first."""
-    if kept.facts.get("modelled") or not (kept.kernels.starts or kept.copies.starts):
+    whole_passes = kept.facts.get("modelled") and not kept.operations.starts
+    if whole_passes or not (kept.kernels.starts or kept.copies.starts):
         return DeviceTimes(kinds=(), all_kinds=(), kernels=())
     everything = Window(start=-inf, end=inf, steps=window.steps, told_by="all")
-    order = _inside(kept.kernels, everything)
-    kinds = kinds_by_event(kept, kept.kernels, order)
+    order = _inside(kept.running, everything)
+    kinds = kinds_by_event(kept, kept.running, order)
     return DeviceTimes(
         kinds=_kinds(kept, window, order, kinds),
         all_kinds=_kinds(kept, everything, order, kinds),
@@ -162,10 +163,10 @@ def _kinds(
     totals: dict[str, float] = {}
     alone: dict[str, float] = {}
     numbers: dict[str, int] = {}
-    until = window.start
+    kernels, until = kept.running, window.start
     for place, at in enumerate(order):
         kind = kinds[place]
-        start, end = kept.kernels.starts[at], min(kept.kernels.ends[at], window.end)
+        start, end = kernels.starts[at], min(kernels.ends[at], window.end)
         if not window.start <= start < window.end:
             continue
         totals[kind] = totals.get(kind, 0.0) + end - start
@@ -207,11 +208,11 @@ def _kernels(
     runs: dict[str, int] = {}
     kinds: dict[str, str] = {}
     for place, at in enumerate(order):
-        name = kept.names[kept.kernels.names[at]]
-        if not window.start <= kept.kernels.starts[at] < window.end:
+        name = kept.names[kept.running.names[at]]
+        if not window.start <= kept.running.starts[at] < window.end:
             continue
-        end = min(kept.kernels.ends[at], window.end)
-        seconds[name] = seconds.get(name, 0.0) + (end - kept.kernels.starts[at]) / 1e6
+        end = min(kept.running.ends[at], window.end)
+        seconds[name] = seconds.get(name, 0.0) + (end - kept.running.starts[at]) / 1e6
         runs[name] = runs.get(name, 0) + 1
         kinds[name] = by_event[place]
     longest = sorted(seconds, key=lambda name: -seconds[name])[:MOST]

@@ -40,14 +40,14 @@ def lanes_of(kept: RecordedRank) -> Lanes:
     """Return all that ran on a rank's device; a CPU has no lanes."""
     events: list[tuple[float, float, int, int, int]] = []
     numbers = {kind: place for place, kind in enumerate(KINDS)}
-    order = list(range(len(kept.kernels.starts)))
+    order = list(range(len(kept.running.starts)))
     kinds = ["other" for _ in order]
-    if not kept.facts.get("modelled"):
-        kinds = kinds_by_event(kept, kept.kernels, order)
-    for table in (kept.kernels, kept.copies, kept.calls):
+    if kept.operations.starts or not kept.facts.get("modelled"):
+        kinds = kinds_by_event(kept, kept.running, order)
+    for table in (kept.running, kept.copies, kept.calls):
         for at in range(len(table.starts)):
             kind = COMMUNICATION
-            if table is kept.kernels:
+            if table is kept.running:
                 kind = kinds[at]
             elif table is kept.copies:
                 name = kept.names[table.names[at]].lower()

@@ -43,7 +43,8 @@ LAUNCH_ENDINGS = ("_runtime", "_driver")
 STARTS = ("launch", "graphlaunch", "runfunction")
 """Parts of the names of host calls that launch kernels."""
 OURS = ("computing", "communication")
-"""Categories of the events that `figgen trace-export` writes."""
+OPERATION = "operation"
+"""Categories of the events that `figgen trace-export` writes; operations are parts of computing."""
 OLD = {
     "Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Runtime": "cuda_runtime",
     "Operator": "cpu_op",

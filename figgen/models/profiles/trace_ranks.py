@@ -14,6 +14,7 @@ from figgen.models.profiles.trace_kinds import (
     KERNELS,
     MADE_BY,
     MODULE,
+    OPERATION,
     OPERATORS,
     OURS,
     OVERHEAD,
@@ -119,13 +120,19 @@ class Traits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRank:
-    """What is kept of a rank's events."""
+    """What is kept of a rank's events.
+
+    `operations` are the kernels of a modeled step, whose `kinds` the trace gives by name; its
+    `kernels` are whole passes.
+    """
 
     names: list[str] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
     communicates: dict[str, bool] = field(default_factory=dict)
     streams: dict[str, int] = field(default_factory=dict)
     kernels: DeviceEvents = field(default_factory=DeviceEvents)
+    operations: DeviceEvents = field(default_factory=DeviceEvents)
+    kinds: dict[str, str] = field(default_factory=dict)
     copies: DeviceEvents = field(default_factory=DeviceEvents)
     calls: DeviceEvents = field(default_factory=DeviceEvents)
     called: CallEvents = field(default_factory=CallEvents)
@@ -143,6 +150,11 @@ class RecordedRank:
     overhead: Spans = field(default_factory=Spans)
     counts: dict[str, int] = field(default_factory=dict)
     facts: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def running(self) -> DeviceEvents:
+        """The kernels, which for a modeled step are its operations if the trace has them."""
+        return self.operations if self.operations.starts else self.kernels
 
 
 def rank_name(header: Mapping[str, Any], event: Mapping[str, Any], name: str) -> str:
@@ -177,6 +189,9 @@ def take(
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
     if category in KERNELS or category in COPIES or category == OURS[0]:
         _take_device(kept, event, args, header, (start, end))
+    elif category == OPERATION:
+        kept.kinds[name] = str(args.get("kind") or "")
+        _add(kept, kept.operations, event, args, (start, end))
     elif is_launch(category):
         _take_launch(kept, name, str(event.get("tid")), args, (start, end))
     elif category in OPERATORS and not name.startswith(RUNS):

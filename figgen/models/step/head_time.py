@@ -21,17 +21,24 @@ def head_passes(job: Job, attained: Attained) -> PassSeconds:
     tokens, work = job.tokens / job.tp, job.head_work
     aligned = job.vocab - ALIGNMENT * floor(job.vocab / ALIGNMENT) == 0
     rate = attained.plain_flops_per_s * where(aligned, 1.0, attained.unaligned_share)
-    lost = tokens * job.vocab * attained.loss_bytes / attained.memory_bytes_per_s
+    lost = loss_s(job, attained)
     forward = phase_s(work.forward, job, attained, tokens, rate).matmuls_s
     inputs = phase_s(work.backward, job, attained, tokens, rate).matmuls_s
     weights = phase_s(work.weight, job, attained, tokens, rate).matmuls_s
-    ahead = lost / (1 + BACKWARD_PASSES)
     return PassSeconds(
-        forward_s=forward + ahead,
+        forward_s=forward + lost.forward_s,
         again_s=0.0,
-        inputs_s=inputs + lost - ahead,
+        inputs_s=inputs + lost.inputs_s,
         weights_s=(1 - job.frozen) * weights,
     )
+
+
+def loss_s(job: Job, attained: Attained) -> PassSeconds:
+    """Return the seconds of the loss, which reads and writes FP32 logits."""
+    logits = job.tokens / job.tp * job.vocab
+    lost = logits * attained.loss_bytes / attained.memory_bytes_per_s
+    ahead = lost / (1 + BACKWARD_PASSES)
+    return PassSeconds(forward_s=ahead, again_s=0.0, inputs_s=lost - ahead, weights_s=0.0)
 
 
 def projection_passes(job: Job, attained: Attained) -> PassSeconds:

@@ -26,11 +26,11 @@ from figgen.models.step.step_links import CallTime
 from figgen.models.step.step_rows import family_of, rank_rows
 from figgen.models.step.timed_step import StepSeconds, replicas
 
-RECOMPUTED = "recomputation"
+RECOMPUTED, UPDATED = "recomputation", "update"
 
 KINDS = (
     "matmuls", "attention", "elementwise", "head and loss", RECOMPUTED, "waiting for the host",
-    "update", "slowest GPU", "fixed cost",
+    UPDATED, "slowest GPU", "fixed cost",
 )  # fmt: skip
 """Kinds of computing in a predicted step; `figgen.models.step.kind_formulas` has their formulas."""
 
@@ -159,12 +159,12 @@ def _stage_s(share: StageShare, parts: PredictedParts) -> float:
 
     The head's time includes MTP modules.
     """
-    dense, experts = _layers_of(share)
+    dense, experts = layers_of(share)
     dense_s = dense * parts.dense_layer_s
     return dense_s + experts * parts.expert_layer_s + (parts.head_s if share.head else 0.0)
 
 
-def _layers_of(share: StageShare) -> tuple[int, int]:
+def layers_of(share: StageShare) -> tuple[int, int]:
     """Return the numbers of dense and expert layers, MTP modules excluded."""
     experts = max(0, share.expert_layers - share.mtp_layers)
     return share.layers - share.mtp_layers - experts, experts
@@ -200,7 +200,7 @@ def predicted_stages(
 
 def _stage_passes(share: StageShare, parts: PredictedParts) -> PassSeconds:
     """Return the passes of a microbatch's computing on a virtual stage."""
-    dense, experts = _layers_of(share)
+    dense, experts = layers_of(share)
     layers = added(times(parts.dense, dense), times(parts.expert, experts))
     return added(layers, parts.head) if share.head else layers
 

@@ -30,7 +30,7 @@ class StepEvent:
     """Work or calls on one lane of a pipeline rank; events of one lane never overlap.
 
     `sent` is the traffic of `calls` equal calls, or None for computing. `microbatch` is None for
-    what happens once per step.
+    what happens once per step, and `stage` for all but the computing of a virtual stage.
     """
 
     rank: int
@@ -41,14 +41,31 @@ class StepEvent:
     microbatch: int | None = None
     sent: TimedTraffic | None = None
     calls: int = 0
+    stage: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelEvent:
+    """A kernel, or a part of one, within the computing of a pipeline rank."""
+
+    rank: int
+    name: str
+    kind: str
+    start_s: float
+    end_s: float
+    microbatch: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class StepTimeline:
-    """All events of a step, ordered within each rank and lane, and the length of the step."""
+    """All events of a step, ordered within each rank and lane, and the length of the step.
+
+    `kernels` are those of its computing, if they are known.
+    """
 
     events: tuple[StepEvent, ...]
     step_time_s: float
+    kernels: tuple[KernelEvent, ...] = ()
 
 
 def step_timeline(
@@ -94,7 +111,7 @@ def _block(
     pauses = [pause for placed in block for pause in _pauses(stages, placed, each_call)]
     if len(block) > 1:
         exposed = fsum(pause.exposed_s for pause in pauses)
-        spare = end - start - fsum(seconds for _, seconds, _ in parts)
+        spare = end - start - fsum(seconds for _, seconds, _, _ in parts)
         left = min(1.0, max(0.0, spare) / exposed) if exposed else 1.0
         pauses = [replace(pause, exposed_s=left * pause.exposed_s) for pause in pauses]
     yield from _walked(rank, start, parts, sorted(pauses, key=lambda pause: pause.share))
@@ -105,15 +122,15 @@ def _block(
 
 
 def _walked(
-    rank: int, start: float, parts: Sequence[tuple[str, float, int]], pauses: Sequence[_Pause]
+    rank: int, start: float, parts: Sequence[tuple[str, float, int, int]], pauses: Sequence[_Pause]
 ) -> Iterator[StepEvent]:
     """Yield the computing in its parts, interrupted where it waits for a call."""
-    total = fsum(seconds for _, seconds, _ in parts)
-    bounds = list(accumulate(seconds for _, seconds, _ in parts))
+    total = fsum(seconds for _, seconds, _, _ in parts)
+    bounds = list(accumulate(seconds for _, seconds, _, _ in parts))
     now = begun = start
     done = 0.0
     waiting = list(pauses)
-    for (name, _, microbatch), bound in zip(parts, bounds, strict=True):
+    for (name, _, microbatch, stage), bound in zip(parts, bounds, strict=True):
         last = bound == bounds[-1]
         while waiting and (last or waiting[0].share * total <= bound):
             pause = waiting.pop(0)
@@ -124,17 +141,19 @@ def _walked(
             yield _event(rank, pause.sent, begin, pause.takes_s, pause.microbatch, pause.calls)
             if pause.exposed_s:
                 if now > begun:
-                    yield StepEvent(rank, COMPUTE, name, begun, now, microbatch)
+                    yield StepEvent(rank, COMPUTE, name, begun, now, microbatch, stage=stage)
                 now = begun = stop
         now += max(0.0, bound - done)
         done = max(done, bound)
         if now > begun:
-            yield StepEvent(rank, COMPUTE, name, begun, now, microbatch)
+            yield StepEvent(rank, COMPUTE, name, begun, now, microbatch, stage=stage)
         begun = now
 
 
-def _parts(stages: Sequence[StageTime], placed: PlacedAction) -> Iterator[tuple[str, float, int]]:
-    """Yield name, seconds and microbatch of each part of an action's computing."""
+def _parts(
+    stages: Sequence[StageTime], placed: PlacedAction
+) -> Iterator[tuple[str, float, int, int]]:
+    """Yield name, seconds, microbatch and stage of each part of an action's computing."""
     stage, kind, microbatch = (
         stages[placed.action.stage], placed.action.kind, placed.action.microbatch,
     )  # fmt: skip
@@ -147,7 +166,7 @@ def _parts(stages: Sequence[StageTime], placed: PlacedAction) -> Iterator[tuple[
         "I": ((AGAIN, stage.recomputed_s), ("backward, inputs", stage.backward_input_s)),
         "W": (("backward, weights", stage.backward_weight_s),),
     }[kind]
-    yield from ((name, seconds, microbatch) for name, seconds in times)
+    yield from ((name, seconds, microbatch, placed.action.stage) for name, seconds in times)
 
 
 def _entries(stages: Sequence[StageTime], placed: PlacedAction) -> Iterator[TimedTraffic]:

@@ -98,12 +98,12 @@ class TrainingStep:
     @property
     def estimate(self) -> StepEstimate:
         """The step's time, part by part."""
-        return _estimate(self.setup, self.cluster, self.compute_efficiency, self._parts)
+        return _estimate(self.setup, self.cluster, self.compute_efficiency, self.parts)
 
     @property
     def stages(self) -> tuple[StageTime, ...]:
         """Times of every virtual stage in the simulated step."""
-        return step_stages(self.setup, self.cluster, self.compute_efficiency, self._parts)
+        return step_stages(self.setup, self.cluster, self.compute_efficiency, self.parts)
 
     @property
     def predicted(self) -> PredictedStep:
@@ -124,7 +124,7 @@ class TrainingStep:
         return chip.wide_peak_flops_per_s(self.dtype) * self.chosen_efficiency
 
     @property
-    def _parts(self) -> PredictedParts:
+    def parts(self) -> PredictedParts:
         """The parts of the predicted time."""
         found = self.predicted
         return predicted_parts(found.job, found.parts, self.time_factor or 1.0)
@@ -157,7 +157,7 @@ class TrainingStep:
     @property
     def compute_efficiency(self) -> float:
         """Share of the dense peak that the step's FLOPs reach while the GPU computes."""
-        found = computing_share(self.setup, self.cluster, self._parts)
+        found = computing_share(self.setup, self.cluster, self.parts)
         if self.time_factor is not None:
             check_time_factor(self.time_factor, found)
         return found

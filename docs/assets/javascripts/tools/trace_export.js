@@ -3,8 +3,7 @@
 
 import { trace_events } from "../models/profiles/chrome_trace.js";
 import { calls_of } from "../models/step/data_traffic.js";
-import { step_timeline } from "../models/step/step_timeline.js";
-import { stages_of } from "../scenarios/tools/page_answers.js";
+import { page_timeline } from "../scenarios/tools/page_timeline.js";
 import { traceLines } from "./trace_lines.js";
 
 const MOST_EACH = 100_000; // most calls for which each is a separate event, as without --together
@@ -15,6 +14,5 @@ export const together = ({ setup }) => calls_of(setup) > MOST_EACH;
 /** The trace of a job as text, an event a line. */
 export function traceText(job) {
   const { model, setup } = job;
-  const timeline = step_timeline(setup, stages_of(job), !together(job));
-  return traceLines(trace_events(setup, timeline), model);
+  return traceLines(trace_events(setup, page_timeline(job, !together(job))), model);
 }
