@@ -73,6 +73,7 @@ def on_post_build(**_: Any) -> None:
     copied()
     if memory is not None:
         memory.shown()
+        gc.disable()  # until `collect`: what was left for later makes as many objects as a build
         memory.later(collect)
         if memory.postponed and memory.again:
             memory.later(memory.again)
@@ -86,6 +87,7 @@ def collect() -> None:
     gc.collect()
     if not gc.get_freeze_count():
         gc.freeze()
+    gc.enable()
 
 
 def failed(said: str) -> None:

@@ -42,6 +42,15 @@ def joined(
     Raises InputError for imports that are missing or circular, and for syntax that isn't
     understood.
     """
+    return dict(_joined(tuple(scripts.items()), entry, tuple(parts), frozenset(idle)))
+
+
+# A server joins again after each change of code, which most tools do not contain.
+@lru_cache(maxsize=64)
+def _joined(
+    sources: tuple[tuple[str, str], ...], entry: str, parts: tuple[str, ...], idle: frozenset[str]
+) -> dict[str, str]:
+    scripts = dict(sources)
     first = {path: script for path, script in scripts.items() if path not in parts}
     order = _order(first, entry)
     program = Program({path: scripts[path] for path in order}, entry, idle)

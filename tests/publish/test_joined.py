@@ -13,7 +13,7 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.guide.tool_scripts import JOINED, printed_models
-from figgen.publish.joined import joined, reached
+from figgen.publish.joined import _joined, joined, reached
 from figgen.publish.scripts import plain_scripts
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -41,6 +41,9 @@ def one_file(scripts: dict[str, str], entry: str) -> str:
 
 def address(script: str) -> str:
     return f"data:text/javascript,{quote(script)}"
+
+
+SHOWN = "export function f() {{ console.log({}); }}\n"
 
 
 def test_joined_program_does_what_its_modules_do() -> None:
@@ -186,3 +189,14 @@ def test_a_part_that_is_loaded_later_is_of_one_tool() -> None:
     page."""
     parts = [part for tool in JOINED.values() for part in tool]
     assert len(parts) == len({*parts})
+
+
+def test_a_server_joins_again_only_what_changed() -> None:
+    scripts = {"a/tool.js": 'import { f } from "./b.js";\nf();\n', "a/b.js": SHOWN.format(1)}
+    before = joined(scripts, "a/tool.js")
+    known = _joined.cache_info()
+    assert joined(dict(scripts), "a/tool.js") == before
+    assert _joined.cache_info().hits == known.hits + 1
+    changed = joined({**scripts, "a/b.js": SHOWN.format(2)}, "a/tool.js")
+    assert changed != before
+    assert _joined.cache_info().misses == known.misses + 1
