@@ -24,7 +24,7 @@ VERBS = {
     "serve-tools": "serve_tools",
 }  # fmt: skip
 """The module of `figgen.commands` that adds each verb, in the order of the help."""
-ANY_SITE = ("figures", "prose", "agreement", "changes", "paper", "start")
+ANY_SITE = ("figures", "prose", "agreement", "changes", "paper", "start", "serve_tools")
 """Modules of verbs about a site whatever its subject; the others are about the guide's."""
 
 

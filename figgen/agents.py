@@ -10,13 +10,14 @@ import argparse
 import inspect
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from figgen.__main__ import parser_of
 from figgen.api import FUNCTIONS, CommandResult, FigureResult, ValueResult, use_own_subject
-from figgen.commands.serve_tools import SKILL
+from figgen.commands.serve_tools import skill
 from figgen.errors import InputError
+from figgen.project import in_another_site
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -117,14 +118,21 @@ def _content(answer: ValueResult | FigureResult | CommandResult) -> tuple[str, d
     return answer.text, answer.data
 
 
+def _description(function: Callable[..., object]) -> str:
+    """Return a function's docstring; for another site, without the guide's examples."""
+    text = inspect.getdoc(function) or ""
+    return text.partition("\n\n>>>")[0] if in_another_site() else text
+
+
 def server() -> Server[Any]:
-    """Return the server of all functions."""
+    """Return the server of all functions, or of those that any site has."""
     from mcp.server import Server
     from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
 
     tools = [
-        Tool(name=name, description=inspect.getdoc(function), input_schema=schema(name))
+        Tool(name=name, description=_description(function), input_schema=schema(name))
         for name, function in FUNCTIONS.items()
+        if name in ABOUT or not in_another_site()
     ]
 
     async def list_tools(context: object, params: object) -> ListToolsResult:
@@ -138,7 +146,7 @@ def server() -> Server[Any]:
         plain = json.loads(json.dumps(data))
         return CallToolResult(content=[TextContent(text=text)], structured_content=plain)
 
-    about = SKILL.read_text(encoding="utf-8").partition("---\n\n")[2]
+    about = skill().partition("---\n\n")[2]
     return Server("figgen", instructions=about, on_list_tools=list_tools, on_call_tool=call_tool)
 
 

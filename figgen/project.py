@@ -56,6 +56,12 @@ def in_guide() -> bool:
     return site is not None and GUIDE in site.modules
 
 
+def in_another_site() -> bool:
+    """Return whether the working folder belongs to a site that is not the guide."""
+    site = site_of(Path.cwd())
+    return site is not None and GUIDE not in site.modules
+
+
 def docs_here(given: Path | None) -> Path:
     """Return the given folder of pages, or that of the site that the working folder belongs to.
 

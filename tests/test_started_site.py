@@ -167,6 +167,24 @@ def test_its_text_is_as_large_as_in_the_theme_for_which_styles_are_written(site:
     assert (site / "site/assets/stylesheets/figures.css").read_text("utf-8") == written
 
 
+AGENT = """
+from figgen.agents import called, schema, server
+server()
+print(schema("formula")["properties"]["name"]["description"].partition("arguments: ")[2])
+print(called("formula", {"name": "heating_time", "arguments": {"heat": "335 kJ", "power": 650}}))
+"""
+
+
+def test_an_agent_gets_its_formulas_and_figures(site: Path) -> None:
+    assert "serve-tools" in run(site, "-m", "figgen", "--help").stdout.partition("about dist")[0]
+    skill = run(site, "-m", "figgen", "serve-tools", "--skill").stdout
+    assert "this site" in skill
+    assert "training" not in skill
+    listed, answer = run(site, "-c", AGENT).stdout.splitlines()
+    assert listed == "heat_of_water(mass, warming), heating_time(heat, power)"
+    assert "definition of power" in answer
+
+
 def test_its_pages_become_one_book_in_its_own_name(site: Path) -> None:
     (site / "docs/more").mkdir()
     (site / "docs/more/page.md").write_text("# More\n\n[](../index.md#fig-time-to-boil).\n")
