@@ -43,18 +43,27 @@ def test_the_job_line_leads_to_every_tool_in_order() -> None:
 
 
 def test_pages_of_the_journey_hand_on_the_job_of_their_rung() -> None:
-    keys = {option.name: option.address_key for option in OPTIONS.values()}
     jobs = {}
     for path in (DOCS / "journey").glob("*.md"):
-        meta = yaml.safe_load(path.read_text(encoding="utf-8").split("---")[1])
+        text = path.read_text(encoding="utf-8")
+        meta = yaml.safe_load(text.split("---")[1])
         if "job" in meta:
-            jobs[meta["journey"]] = dict(pair.split("=") for pair in meta["job"].split("&"))
+            jobs[meta["journey"]] = (dict(pair.split("=") for pair in meta["job"].split("&")), text)
     for rung in RUNGS:
-        given = dict(pair.split("=") for pair in f"{rung.sizes} {rung.options}".split())
-        expected = {"model": rung.model} | {keys[name]: value for name, value in given.items()}
-        assert jobs.pop(rung.page) == expected
+        given, text = jobs.pop(rung.page)
+        # Page 7 is about a larger model than its rung; the job is one that its figures compare.
+        drawn = re.findall(r"^  - \"[^|]+\| (\S+) \| ([^|]+) \| ([^|]+)\"$", text, re.M)
+        about = (rung.model, rung.sizes, rung.options)
+        assert given == _as_address(*about) or rung.page == 7
+        assert given in [_as_address(*job) for job in [about, *drawn]]
     # The last page goes on with the job of the one before.
-    assert jobs == {RUNGS[-1].page + 1: expected}
+    assert [(page, job) for page, (job, _) in jobs.items()] == [(RUNGS[-1].page + 1, given)]
+
+
+def _as_address(model: str, sizes: str, options: str) -> dict[str, str]:
+    keys = {option.name: option.address_key for option in OPTIONS.values()}
+    pairs = dict(pair.split("=") for pair in f"{sizes} {options}".split())
+    return {"model": model} | {keys[name]: value for name, value in pairs.items()}
 
 
 def test_home_leads_to_the_page_of_all_tools() -> None:
