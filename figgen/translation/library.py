@@ -222,9 +222,12 @@ class Library(Expressions):
             case ("compile", [pattern, *flags]):
                 return Code(self.regular(pattern, flags, node), type=Type("pattern"))
             case ("fullmatch" | "search" | "findall" | "finditer" | "split", [p, text]):
-                several = isinstance(p, ast.Constant) and re.compile(str(p.value)).groups > 1
-                if several and name == "findall":
-                    raise self.no(node, "findall with several groups; use finditer")
+                known = isinstance(p, ast.Constant) and re.compile(str(p.value)).groups < 2
+                if name == "findall" and not known:
+                    raise self.no(
+                        node,
+                        "findall with several groups or a pattern from elsewhere; use finditer",
+                    )
                 value = self.expression(text).text
                 return self.matched(name, Code(self.regular(p, [], node)), value)
             case ("sub", [p, by, text]):

@@ -73,6 +73,7 @@ REFUSED = {
     "return re.compile('a').sub('', 'a')": "the method sub of a pattern",
     "held: dict[str, Any] = {}\n    held['a']['b'] = 1\n    return held": "an assignment to",
     "return re.findall('(a)(b)', 'ab')": "several groups",
+    "held = '(a)(b)'\n    return re.findall(held, 'ab')": "a pattern from elsewhere",
     "return re.compile('a').findall('a')": "the method findall of a pattern",
     "return 'a b c'.split(maxsplit=1)": "a keyword of a method",
     "return 'abab'.rfind('a', 0, value)": "a method with 3 arguments",
