@@ -100,7 +100,7 @@ def test_405b_on_512_gpus_is_faster_with_stages_which_send_no_weights() -> None:
     # One layer less on the last stage takes longer off it than the head adds.
     assert lighter.step_time_s < 0.96 * deep.step_time_s
     assert deep.layers + 2 == 16 * 8
-    assert "126 layers leave the first and the last of 16 stages one short" in text
+    assert r"7 + 14 \cdot 8 + 7 = 126" in text
     sliced = shown(
         "tp=8 pp=16", "zero_stage=1 schedule=interleaved-1f1b chunks=8 recompute=layernorm"
     )
@@ -179,4 +179,11 @@ def test_nvidias_405b_run_on_512_h100_is_predicted_within_two_percent() -> None:
     assert measured.gpus == 512
     assert measured.step_time is not None
     assert predicted == pytest.approx(measured.step_time.value, rel=0.02)
-    assert "figgen step --run mlperf-v5.0-llama-3-405b-h100-512" in page("splitting-the-depth")
+    assert "predicts that step closely" in page("splitting-the-depth")
+
+
+def test_deepseeks_planned_batch_is_a_quarter_of_page_9s() -> None:
+    planned = job("deepseek-v3", "nodes=64 gpus_per_node=8 ep=8 pp=16", BATCH)
+    assert rung(9).tokens_per_step == 4 * planned.tokens_per_step
+    assert "four million tokens" in page("all-at-once")
+    assert "DeepSeek-V3's batch is a quarter of the one on page 9" in page("all-at-once")
