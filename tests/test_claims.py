@@ -20,6 +20,7 @@ from figgen.models.pipeline.simulate import simulate
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.data_traffic import step_calls
 from figgen.registry import build
+from figgen.scenarios.evidence.peaks import judged_peaks
 from figgen.scenarios.stories.journey import job as journey_job
 from figgen.values import compute
 from tests.models.jobs import job
@@ -222,6 +223,15 @@ def test_the_parts_of_the_budget_add_up_as_the_memory_chapter_says() -> None:
     text = page("memory")
     assert "a twentieth of the three lines above" in text
     assert "nearly a fifth of the GPU free" in text
+
+
+def test_torchtitans_tested_peaks_are_within_a_tenth_as_the_memory_chapter_says() -> None:
+    errors = [
+        peak.error for peak in judged_peaks() if peak.tested and peak.run.framework == "torchtitan"
+    ]
+    assert errors
+    assert max(map(abs, errors)) <= 0.1
+    assert "torchtitan's few tested peaks are all within a tenth" in page("memory")
 
 
 def test_half_the_microbatches_double_the_overhead_of_a_pipeline_and_never_its_idle_share() -> None:
