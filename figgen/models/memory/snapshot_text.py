@@ -56,7 +56,10 @@ def state_rows(state: AllocatorState) -> list[list[str]]:
         "idle": state.idle,
         "reserved": state.reserved,
     }
-    return [["what", "GB"], *([name, gigabytes(sizes[part])] for part, name in LABELS.items())]
+    return [
+        ["at the snapshot", "GB"],
+        *([name, gigabytes(sizes[part])] for part, name in LABELS.items()),
+    ]
 
 
 def kinds_sentences(state: AllocatorState, peak: Moment | None) -> list[str]:
