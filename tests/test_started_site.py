@@ -239,7 +239,7 @@ def test_each_formula_that_no_page_can_print_is_one_line_of_the_build(site: Path
     done = built(site)
     assert done.returncode == 1
     assert "Traceback" not in done.stdout
-    told = [line for line in done.stdout.splitlines() if line.startswith("WARNING")]
+    told = [line for line in done.stdout.splitlines() if line.startswith("ERROR")]
     for line, (place, message) in zip(
         told,
         (
@@ -292,7 +292,7 @@ def test_a_value_in_the_wrong_unit_is_an_error_of_its_line(site: Path) -> None:
         inner = "heat_of_water(mass=1, warming=80)"
         page.write(f"It takes {{{{ heating_time(heat=1, power={inner}) }}}}.\n")
     done = built(site)
-    told = [line for line in done.stdout.splitlines() if line.startswith("WARNING")]
+    told = [line for line in done.stdout.splitlines() if line.startswith("ERROR")]
     assert len(told) == 2
     assert "docs/index.md:15: heating_time: heat: expected J, got 'W'" in told[0]
     assert "docs/index.md:17: heating_time: power: expected W, got 'J'" in told[1]
@@ -329,7 +329,7 @@ def test_a_caption_names_the_unit_of_a_number_that_is_shown_alone(site: Path) ->
     put(page, 'caption: "{{ power }} bring', 'caption: "{{ power:.1f}} bring')
     done = built(site)
     assert done.returncode == 1
-    (told,) = {line for line in done.stdout.splitlines() if line.startswith("WARNING")}
+    (told,) = {line for line in done.stdout.splitlines() if line.startswith("ERROR")}
     assert "power: format '.1f' shows a number without its unit: expected W in the text" in told
     assert "docs/index.md:4: " in told
     put(page, "{{ power:.1f}} bring", "{{ power:.1f}} W bring")

@@ -171,11 +171,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def build(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def build(project: Path, *options: str, host: str = "mkdocs") -> subprocess.CompletedProcess[str]:
     """Build as continuous integration does."""
     settings = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "GITHUB_ACTIONS": "true"}
     return subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", *options],
+        [sys.executable, "-m", host, "build", *options],
         cwd=project,
         env=os.environ | settings,
         stdout=subprocess.PIPE,
@@ -198,9 +198,23 @@ def test_one_strict_build_lists_every_mistake_with_its_line(
     strict: subprocess.CompletedProcess[str],
 ) -> None:
     assert strict.returncode == 1, strict.stdout
-    told = re.findall(r"^WARNING +-  figgen: (.*)$", strict.stdout, flags=re.M)
+    told = re.findall(r"^ERROR +-  figgen: (.*)$", strict.stdout, flags=re.M)
     assert tuple(sorted(told, key=by_place)) == EXPECTED
-    assert f"Aborted with {len(EXPECTED)} warnings in strict mode!" in strict.stdout
+    assert f"Aborted with {len(EXPECTED)} errors in strict mode!" in strict.stdout
+
+
+@pytest.mark.parametrize("host", ["mkdocs", "properdocs"])
+def test_a_quiet_strict_build_fails_too(project: Path, tmp_path: Path, host: str) -> None:
+    """The hosts count only what they log, and a quiet build logs no warnings."""
+    (tmp_path / "docs").mkdir()
+    shutil.copy(project / "docs" / "guilty.md", tmp_path / "docs" / "index.md")
+    settings = CONFIGURATION.replace("{name: mkdocs}", "{name: material, font: false}")
+    (tmp_path / "mkdocs.yml").write_text(settings, encoding="utf-8")
+    ended = build(tmp_path, "--strict", "--quiet", "--config-file", "mkdocs.yml", host=host)
+    assert ended.returncode == 1
+    assert "ERROR   -  figgen: docs/index.md:3: unknown figure 'fig-none'" in ended.stdout
+    assert "Aborted with 1 errors in strict mode!" in ended.stdout
+    assert build(tmp_path, "--quiet", "--config-file", "mkdocs.yml", host=host).returncode == 0
 
 
 def test_mistakes_are_annotated_where_a_review_can_show_them(

@@ -43,7 +43,8 @@ class MkDocsHost:
         self.nav: Any = None
 
     def warn(self, message: str) -> None:
-        log.warning(message)
+        # The host counts what it logs, and `--quiet` logs no warnings.
+        (log.error if self.config.strict else log.warning)(message)
 
     def say(self, message: str) -> None:
         log.info(message)
