@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Real
 
@@ -63,21 +64,33 @@ def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
 
     With `prefixes` the unit takes the SI prefixes f, p, n, µ, m, k, M, G, T, P, E, Z and Y, as in
     `mPa` and `kPa`, but not c, d or h. `is_` defines it as a multiple of a different unit:
-    `unit("kWh", is_="3.6 MJ")`. Raises InputError for a name that already has a different meaning.
+    `unit("Wh", is_="3600 J")`. Raises InputError for a name that already has a different meaning.
     """
     if not re.fullmatch(r"[^\W\d_]\w*[²³]?|°\w+", name) or name in PLAIN_COUNTS.keys() - {"K"}:
         raise InputError("the name of a unit", expected="letters, as in m² or kWh", got=name)
-    one = parse_quantity(is_) if is_ else Quantity(1, name)
+    one = _defined(is_) if is_ else Quantity(1, name)
     exact = Fraction(str(one.value))
     found = Factor(unit=one.unit, times=exact.numerator, over=exact.denominator)
     _check_meaning(name, found)
     if is_:
-        SCALED[name] = found
+        powers = POWERS if prefixes else {}
+        scaled = {f"{prefix}{name}": replace(found, power=powers[prefix]) for prefix in powers}
+        for prefixed, factor in scaled.items():
+            _check_meaning(prefixed, factor)
+        SCALED.update(scaled | {name: found})
     else:
         (MEASURED if prefixes else OTHER).add(name)
     if name not in ADDED:
         ADDED.append(name)
     unit_factor.cache_clear()
+
+
+def _defined(text: str) -> Quantity:
+    """Return the multiple of a known unit that `text` is; an error lists the site's units."""
+    try:
+        return parse_quantity(text)
+    except InputError as error:
+        raise _unknown_unit(error) from None
 
 
 def _not_a_quantity(text: str, unit: str | None) -> InputError:
@@ -109,7 +122,7 @@ def _size(unit: Factor) -> Fraction:
 def _prefixed(unit: str) -> str:
     """Return the definition of an unknown unit if it is a known one with a prefix, or ""."""
     power = {**POWERS, **_MORE_PREFIXES}.get(unit[:1])
-    if power is None or not is_base(unit[1:]):
+    if power is None or not (is_base(unit[1:]) or unit[1:] in SCALED):
         return ""
     return f'unit("{unit}", is_="{float(f"1e{power}"):.15g} {unit[1:]}")'
 
@@ -125,8 +138,14 @@ def _unknown_unit(error: InputError) -> InputError:
         error.what,
         expected=f"{', '.join([*ADDED, *sorted(MEASURED - {*ADDED})])}, 1 for a pure number, "
         f'or a unit that the module adds: unit("{wrong or "m"}")',
-        nearest=closest(wrong, ADDED) or error.nearest,
+        nearest=closest(wrong, _written()) or error.nearest,
     )
+
+
+def _written() -> list[str]:
+    """Return the units of the site as pages may write them, with every prefix."""
+    prefixed = [f"{prefix}{unit}" for unit in ADDED if unit in MEASURED for prefix in POWERS]
+    return [*ADDED, *sorted(SCALED.keys() - {*ADDED}), *prefixed]
 
 
 def canonical_unit(text: str) -> str:

@@ -342,7 +342,8 @@ def test_a_caption_names_the_unit_of_a_number_that_is_shown_alone(site: Path) ->
 def test_lint_knows_the_units_of_the_site(site: Path) -> None:
     """Also a unit that needs no definition, in the company of one that does."""
     put(site / "kettle.py", 'unit("kg")\n', 'unit("kg")\nunit("m", prefixes=True)\nunit("m²")\n')
-    typed = ("6.1 m", "198 m/s", "50 km", "300 m²", "4 kg", "2 kJ", "5 W/m²/K", "4 min")
+    put(site / "kettle.py", 'unit("m²")\n', 'unit("m²")\nunit("Wh", is_="3600 J", prefixes=True)\n')
+    typed = ("6.1 m", "198 m/s", "50 km", "300 m²", "4 kg", "2 kJ", "5 W/m²/K", "4 min", "3 kWh")
     with (site / "docs/index.md").open("a") as page:
         page.write("\n")
         page.writelines(f"It has {quantity} somewhere.\n" for quantity in typed)
@@ -352,7 +353,7 @@ def test_lint_knows_the_units_of_the_site(site: Path) -> None:
     assert [line.rpartition(", got ")[2] for line in done.stdout.splitlines()[: len(typed)]] == [
         repr(quantity) for quantity in typed
     ]
-    assert "docs/index.md:23" not in done.stdout
+    assert "docs/index.md:24" not in done.stdout
 
 
 def test_the_commands_help_is_about_any_site(site: Path) -> None:

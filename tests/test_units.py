@@ -373,3 +373,42 @@ def test_a_unit_of_a_site_has_a_prefix_only_where_it_helps_or_is_asked_for() -> 
         *numbers,
         *("a (g)", "a (kg)", "5.4", "area (m²)"),
     ], done.stderr
+
+
+SCALED = """
+from figgen.author import unit
+from figgen.units import format_quantity, parse_quantity
+
+def told(call, *args, **named):
+    try:
+        print(call(*args, **named))
+    except ValueError as error:
+        print(error)
+
+told(unit, "L", is_="0.001 m³")
+unit("m", prefixes=True)
+unit("Wh", is_="3600 J", prefixes=True)
+told(parse_quantity, "1.5 kWh")
+told(parse_quantity, "2 mWh/km")
+told(format_quantity, 7.2e6, "J", "in kWh")
+told(parse_quantity, "1 kmm")
+told(unit, "in", is_="0.0254 m", prefixes=True)
+told(parse_quantity, "1 in")
+"""
+
+
+def test_a_multiple_of_a_unit_takes_prefixes_too() -> None:
+    """In a process of its own, since a unit stays defined; 1 Wh is 3600 J."""
+    done = subprocess.run([sys.executable, "-c", SCALED], capture_output=True, text=True)
+    lines = done.stdout.replace("\N{NO-BREAK SPACE}", " ").splitlines()
+    known = "B, FLOP, Hz, J, W, s, 1 for a pure number, or a unit that the module adds"
+    assert lines[:4] == [
+        f"""unknown unit 'm³': expected {known}: unit("m³")""",
+        "Quantity(value=5400000, unit='J')",
+        "Quantity(value=0.0072, unit='J/m')",
+        "2 kWh",
+    ], done.stderr
+    assert lines[4].startswith("unknown unit 'kmm': expected m, Wh, B, ")
+    assert "(did you mean mm or km?)" in lines[4]
+    assert lines[5] == "unit 'min' means something else already: expected 60 s"
+    assert lines[6].startswith("unknown unit 'in'")

@@ -56,7 +56,11 @@ def add(verbs: Verbs) -> None:
     show.add_argument("figure")
     show.add_argument("parameters", nargs="*", metavar="key=value", help="values are read as YAML")
     show.add_argument("--as", dest="form", choices=FORMS, default="text")
-    show.add_argument("--to", type=Path, help="the file to write (pdf, png and html: FIGURE.pdf)")
+    show.add_argument(
+        "--to",
+        type=Path,
+        help="the file to write (default for pdf, png and html: FIGURE with that ending)",
+    )
     show.add_argument(
         "--width", help="width for paper: inches, or a template (icml, icml-wide, neurips …)"
     )

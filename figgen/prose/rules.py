@@ -25,6 +25,7 @@ from figgen.prose.lines import CITED, COMPUTED, MATH, ProseLine, figure_lines, p
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
 from figgen.prose.unparsed import uncited, unparsed
+from figgen.quantity_text import SCALED
 from figgen.quantity_units import ADDED, MEASURED, POWERS, TIMES
 from figgen.registry import all_figures, figure_named
 from figgen.subject import Subject, subject
@@ -246,7 +247,7 @@ def _in_units(added: tuple[str, ...]) -> re.Pattern[str]:
 def _quantities(page: str, lines: list[ProseLine], source: str) -> Iterator[Finding]:
     given, beside = premises(source), premises(source, by_line=True)
     named, counts = _of_the_subject(subject())
-    patterns = (*COUNTED, ("a quantity", _in_units(tuple(ADDED))), *counts)
+    patterns = (*COUNTED, ("a quantity", _in_units((*ADDED, *SCALED))), *counts)
     for line in lines:
         if line.kind == "caption":
             own = parameters(next(f.body for f in fences(source) if f.line == line.of))
