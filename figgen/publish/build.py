@@ -167,7 +167,11 @@ class SiteBuild:
 
     def records(self) -> dict[str, Content]:
         """Return what a build records about itself and about its pages; call it after `close`."""
-        found: dict[str, Content] = {MANIFEST: self.manifest(), SOURCES: sources(self._texts)}
+        # A generated page follows from code and data, which are recorded themselves.
+        written = {
+            p: text for p, text in self._texts.items() if not self.docs or (self.docs / p).is_file()
+        }
+        found: dict[str, Content] = {MANIFEST: self.manifest(), SOURCES: sources(written)}
         self.kept_pages.write()
         return found
 

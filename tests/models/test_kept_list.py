@@ -32,11 +32,11 @@ def drawn_step(number: int) -> TrainingStep | None:
         "sequence": 1024,
         "tp": rng.choice((1, 1, 2)),
         "accelerator": "b200-sxm-hgx",
+        "software": list(FRAMEWORKS)[(number + number // len(names)) % len(FRAMEWORKS)],
     }
     for name, values in {
         "recompute": ("none", "full", "block:1", *MODULES, "layernorm,moe_act,mla_up_proj,mlp"),
         "activations": ("fp8", "fp8-deepseek"),
-        "software": tuple(FRAMEWORKS),
         "flash_attention": (False,),
         "dropout": (True,),
         "lora_rank": (8,),
