@@ -32,11 +32,11 @@ def drawn_step(number: int) -> TrainingStep | None:
         "sequence": 1024,
         "tp": rng.choice((1, 1, 2)),
         "accelerator": "b200-sxm-hgx",
-        "software": list(FRAMEWORKS)[(number + number // len(names)) % len(FRAMEWORKS)],
     }
     for name, values in {
         "recompute": ("none", "full", "block:1", *MODULES, "layernorm,moe_act,mla_up_proj,mlp"),
         "activations": ("fp8", "fp8-deepseek"),
+        "software": tuple(FRAMEWORKS),
         "flash_attention": (False,),
         "dropout": (True,),
         "lora_rank": (8,),
@@ -53,6 +53,10 @@ def drawn_step(number: int) -> TrainingStep | None:
 
 
 STEPS = [found for number in range(thorough.drawn(150, 1_500)) if (found := drawn_step(number))]
+STEPS += [
+    training_step(model="mixtral-8x7b", nodes=1, gpus_per_node=8, sequence=1024, software=name)
+    for name in FRAMEWORKS
+]
 
 
 def test_every_tensor_that_some_layer_keeps_has_its_operation_and_no_other_has_one() -> None:
