@@ -31,6 +31,8 @@ def checked(found: object) -> Chart:
         case Curves():
             _check_axes(chart.x, chart.y)
             for line in chart.series:
+                if not (len(line.x) or len(line.y)):
+                    raise InputError(f"its series {line.name!r} has no points")
                 _check_lengths(f"its series {line.name!r}", len(line.y), len(line.x), "x")
             _check_roles([*chart.series, *chart.marks, *chart.rules])
         case Bars():

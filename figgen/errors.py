@@ -133,9 +133,19 @@ def not_toml(file: str, content: str, error: ValueError) -> PlacedError:
         return PlacedError(f"{file}: not TOML: {error}")
     line = content.splitlines()[int(place[1]) - 1 :][:1]
     bare = re.fullmatch(r"\s*([\w.-]+)\s*=\s*([^\s\"'\[{].*)", line[0]) if line else None
-    found = str(error).replace(place[0], "")
+    found = _table_named(str(error).replace(place[0], ""))
     expected = f'text in quotes: {bare[1]} = "{bare[2]}"' if bare else None
     return PlacedError(f"{file}:{place[1]}: not TOML: {found}", expected=expected)
+
+
+def _table_named(message: str) -> str:
+    """Return a message of Python's reader with a table's name as TOML writes it."""
+
+    def named(found: re.Match[str]) -> str:
+        parts = re.findall(r"'([^']*)'", found[1])
+        return f"[{'.'.join(parts)}]"
+
+    return re.sub(r"\(((?:'[^']*',? ?)+)\)", named, message)
 
 
 LONGEST_SHOWN = 80  # characters of a name or text that a message repeats

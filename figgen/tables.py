@@ -8,6 +8,7 @@ file's own `[sources]`.  Pages then write `{{ house("cottage").area }}`.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,9 +56,12 @@ def _own(entry: CatalogEntry) -> OwnEntry:
 def catalog(name: str, file: str | Path, **keys: Key) -> OwnCatalog:
     """Read a catalog, register it for pages under `name`, and return the function that looks up.
 
-    Raises InputError, with file, line, entry and key, for everything that is wrong in the file.
+    Raises InputError, with file (as seen from the calling module), line, entry and key, for
+    everything that is wrong in the file.
     """
     path, content = Path(file), ""
+    beside = Path(sys._getframe(1).f_code.co_filename).parent
+    told = path.relative_to(beside).as_posix() if path.is_relative_to(beside) else path.name
     try:
         content = path.read_text(encoding="utf-8")
         tables = tomllib.loads(content)
@@ -65,12 +69,12 @@ def catalog(name: str, file: str | Path, **keys: Key) -> OwnCatalog:
         why = error.strerror or str(error)
         raise InputError(f"catalog {name!r}: {path} cannot be read: {why}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise not_toml(path.name, content, error) from None
+        raise not_toml(told, content, error) from None
     cited = tables.pop(SOURCES, {})
     entries, faults = dict[str, OwnEntry](), list[InputError]()
     for entry, table in tables.items():
-        where = f"[{SOURCES}] of {path.name}"
-        place = EntryPlace(file=path.name, entry=entry, content=content, sources=where)
+        where = f"[{SOURCES}] of {told}"
+        place = EntryPlace(file=told, entry=entry, content=content, sources=where)
         if not isinstance(table, dict):
             faults.append(place.fault("a value outside any entry", expected="a table"))
         elif not NAME.fullmatch(entry):

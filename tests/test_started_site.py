@@ -477,12 +477,41 @@ MODULE_SLIPS = {
         "return (\n        C * mass * warming\n    )",
         "kettle.py:25: formula heat_of_water uses the unknown name 'C'",
     ),
+    "a line without points": (
+        "range(1, 18)",
+        "()",
+        "figure 'time-to-boil' (kettle.py:47): its series 'Kettle in the kitchen' has no points",
+    ),
+    "a line that isn't Python": (
+        "return heat / power",
+        "return heat / / power",
+        "kettle.py:30: invalid syntax: return heat / / power",
+    ),
     "a color of another site": (
         'role="series-1"',
         'role="serie-1"',
         "unknown role 'serie-1': expected series-1, series-2",
     ),
 }
+
+
+def test_lint_tells_a_slip_in_the_module_once_and_as_the_build_does(site: Path) -> None:
+    put(site / "kettle.py", 'unit("kg")', 'unit("kg", is_="1 lbs")')
+    done = run(site, "-m", "figgen", "lint", "docs")
+    assert done.returncode == 2
+    assert done.stdout.startswith("figgen: kettle.py:10: unknown unit 'lbs': expected ")
+    assert done.stdout.count("\n") == 1
+
+
+def test_a_slip_in_a_catalog_is_told_with_its_folder_in_the_words_of_the_author(
+    site: Path, catalog: str
+) -> None:
+    put(site / catalog, '"2.2 kW"', '"2.2 MW"')
+    expected = "implausible: expected a quantity in W from 100 W to 5 kW, got '2.2 MW'"
+    assert f"ERROR   -  {catalog}:" in told(site)
+    assert f"[kitchen] power: {expected}" in told(site)
+    put(site / catalog, "[travel]", "[kitchen]")
+    assert "not TOML: Cannot declare [kitchen] twice" in told(site)
 
 
 @pytest.mark.parametrize("slip", MODULE_SLIPS)
@@ -495,6 +524,12 @@ def test_a_slip_in_the_module_is_told_with_its_place_and_what_to_write(
 
 
 FENCE_SLIPS = {
+    "a word that no figure knows": (
+        "presets: [",
+        "colour: red\npresets: [",
+        ":5: figure 'time-to-boil': unknown parameter 'colour': expected one of preset, litres, "
+        "figure, id, caption, alt, as, presets",
+    ),
     "several names for one": (
         "presets: [",
         "preset: [",

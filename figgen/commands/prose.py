@@ -7,7 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from figgen.commands import Answer, Verbs, add_verb
+from figgen.errors import InputError, raise_all
 from figgen.project import docs_here
+from figgen.subject import subject
 
 
 def add(verbs: Verbs) -> None:
@@ -19,8 +21,13 @@ def add(verbs: Verbs) -> None:
 
 def _lint(options: argparse.Namespace) -> Answer:
     from figgen.prose.rules import lint_folder
+    from figgen.serving.code import in_place
 
     docs = docs_here(options.docs)
+    try:
+        subject()  # a mistake in the site's modules would recur with each figure
+    except InputError as error:
+        raise_all(in_place(error))
     found = lint_folder(docs)
     told = "\n".join(map(str, found)) or "every page follows the rules"
     return Answer([asdict(finding) for finding in found], told, status=int(bool(found)))

@@ -46,12 +46,21 @@ class Key:
     high: float = 0.0
     choices: tuple[str, ...] = ()
     required: bool = False
+    ends: str = ""
+    """The plausible range of a quantity as its author wrote it."""
 
 
 def quantity(unit: str, low: str, high: str, *, required: bool = False) -> Key:
     """Specify a physical quantity, plausible from `low` to `high` (written as "1 GB/s")."""
     lowest, highest = parse_quantity(low, unit).value, parse_quantity(high, unit).value
-    return Key(kind="quantity", unit=unit, low=lowest, high=highest, required=required)
+    return Key(
+        kind="quantity",
+        unit=unit,
+        low=lowest,
+        high=highest,
+        required=required,
+        ends=f"{low} to {high}",
+    )
 
 
 def count(low: int, high: int, *, unit: str = "1", required: bool = False) -> Key:
@@ -89,4 +98,4 @@ def wanted(spec: Key) -> str:
     if spec.kind == "flag":
         return "true or false"
     unit = "" if spec.unit == "1" else f" in {spec.unit}"
-    return f"a {spec.kind}{unit} from {spec.low:g} to {spec.high:g}"
+    return f"a {spec.kind}{unit} from {spec.ends or f'{spec.low:g} to {spec.high:g}'}"

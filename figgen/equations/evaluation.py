@@ -53,7 +53,7 @@ def evaluate(name: str, /, **arguments: object) -> Evaluation:
     if missing:
         raise InputError(f"{name} needs {', '.join(missing)}")
     values = {key: _number(name, known[key], arguments[key]) for key in known}
-    _check_domain(found, values)
+    _check_domain(found, values, arguments)
     try:
         value = found.function(**values)
     except ArithmeticError:
@@ -84,10 +84,16 @@ def _number(formula: str, argument: Argument, given: Any) -> float:
     return int(value)
 
 
-def _check_domain(formula: Formula, values: Mapping[str, float]) -> None:
+def _check_domain(
+    formula: Formula, values: Mapping[str, float], given: Mapping[str, object]
+) -> None:
+    """Raise InputError outside the domain, with text as the author wrote it."""
     for condition, code in _compiled_conditions(formula):
         if not _run(code, values):
-            involved = {name: values[name] for name in names(condition)}
+            involved = {
+                name: given[name] if isinstance(given[name], str) else values[name]
+                for name in names(condition)
+            }
             alone = len(involved) == 1
             raise InputError(
                 f"{formula.name} is not defined there",

@@ -132,14 +132,20 @@ def _unfit(
     spec: Figure, arguments: dict[str, object], presets: tuple[str, ...]
 ) -> tuple[InputError, ...]:
     """Return errors for arguments that the figure does not accept, `captoin` among them."""
-    known = {parameter.name for parameter in spec.parameters}
+    known = [parameter.name for parameter in spec.parameters]
     slips = {
         key: near
-        for key in arguments.keys() - known
-        if (near := closest(key, [*RESERVED, *known], 1)) and near[0] in RESERVED
+        for key in arguments
+        if key not in known
+        and (not (near := closest(key, [*RESERVED, *known], 1)) or near[0] in RESERVED)
     }
     faults = [
-        InputError(f"figure {spec.name!r}: unknown parameter {key!r}", nearest=near, key=key)
+        InputError(
+            f"figure {spec.name!r}: unknown parameter {key!r}",
+            expected=None if near else f"one of {', '.join([*known, *RESERVED])}",
+            nearest=near,
+            key=key,
+        )
         for key, near in slips.items()
     ]
     given = {key: value for key, value in arguments.items() if key not in slips}

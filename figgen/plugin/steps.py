@@ -17,16 +17,13 @@ def step(steps: Iterator[Any]) -> Any:
     Raises the host's PluginError instead of InputError, and for faults of the site's own modules.
     Of several errors it raises the last, and logs the others.
     """
-    from figgen.errors import InputError, PlacedError
-    from figgen.serving.code import own_fault, own_place
+    from figgen.errors import InputError
+    from figgen.serving.code import in_place, own_fault
 
     try:
         return next(steps)
     except InputError as error:
-        place = own_place(error)
-        *others, last = (
-            str(one) if isinstance(one, PlacedError) else f"{place}{one}" for one in error.all
-        )
+        *others, last = map(str, in_place(error))
         for message in others:
             log.error(message)
         raise PluginError(last) from error

@@ -21,7 +21,7 @@ from traceback import extract_tb
 from typing import Any
 
 from figgen.cache import digest
-from figgen.errors import closest
+from figgen.errors import InputError, PlacedError, closest
 from figgen.subject import modules, subject
 
 PACKAGE = Path(__file__).parents[1]
@@ -304,7 +304,8 @@ def own_fault(error: BaseException) -> str:
         path = Path(error.filename)
         own = own_sources(modules()).values()
         if any(root == path or root in path.parents for root in own):
-            return f"{path.name}:{error.lineno}: {error.msg}"
+            code = f": {error.text.strip()}" if error.text else ""
+            return f"{path.name}:{error.lineno}: {error.msg}{code}"
     return f"{place}{type(error).__name__}: {error}" if place else ""
 
 
@@ -335,6 +336,14 @@ def import_circle(error: BaseException) -> str:
         f"circle of imports: {' → '.join([*steps, back])}; "
         "move what both sides need into a module that imports neither"
     )
+
+
+def in_place(error: InputError) -> list[InputError]:
+    """Return each of an error's mistakes, with the line of the site's modules where it arose."""
+    place = own_place(error)
+    return [
+        one if isinstance(one, PlacedError) else PlacedError(f"{place}{one}") for one in error.all
+    ]
 
 
 def _relative(filename: str, roots: Sequence[Path]) -> str:

@@ -102,3 +102,8 @@ def test_a_step_that_no_group_has_is_refused_at_once() -> None:
     assert evaluate("halving_step_bytes", message_bytes=8, step=2).value == 1
     with pytest.raises(InputError, match="halving_step_bytes is not defined there"):
         evaluate("halving_step_bytes", message_bytes=1e9, step=10**12)
+
+
+def test_text_outside_the_domain_is_told_as_it_was_typed() -> None:
+    with pytest.raises(InputError, match="got '-3 kB'"):
+        evaluate("halving_step_bytes", message_bytes="-3 kB", step=0)
