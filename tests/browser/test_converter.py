@@ -145,3 +145,18 @@ def test_page_is_worked_by_keys_refuses_in_words_and_reads_without_a_script(
     # Who does not see the page hears of the part that was changed.
     page.locator("[name=link]").fill("1800 GB/s")
     expect(page.locator("#converter [role=status]")).to_contain_text("900\u00a0GB/s")
+
+
+def test_a_line_rate_in_bits_is_one_direction_s(page: Page, site: str) -> None:
+    opened(page, site, "?link=400+Gbps")
+    first = page.locator("#converter .converter-out").nth(1).locator("dd").first
+    expect(first).to_contain_text("50\u00a0GB/s")
+    ways = page.locator("#converter [name=ways]")
+    expect(ways).to_have_value("one")
+    ways.select_option("two")
+    expect(first).to_contain_text("25\u00a0GB/s")
+    addressed(page, ways="two")
+    page.goto(f"{site}{PATH}")
+    expect(ways).to_have_value("two")
+    page.locator("#converter [name=link]").fill("400 Gb/s")
+    expect(ways).to_have_value("one")

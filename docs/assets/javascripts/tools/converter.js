@@ -3,7 +3,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { bringBox } from "./bring.js";
-import { collective, fullOf, rates } from "./converter_model.js";
+import { collective, fullOf, rates, waysOf } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, released, selectField } from "./dom.js";
 import { carriedOf } from "./job_carried.js";
 import { addressWriter } from "./address.js";
@@ -11,7 +11,7 @@ import { choice, parseQuery, readAddress, text, toQuery } from "./state.js";
 
 const FIRST = {
   collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
-  width: "8", ports: "8", line: "400 Gb/s", link: "900 GB/s", ways: "two", peak: "3958 TFLOP/s", zeros: "sparse",
+  width: "8", ports: "8", line: "400 Gb/s", link: "900 GB/s", ways: "", peak: "3958 TFLOP/s", zeros: "sparse",
 };
 const OPTIONS = {
   known: [["time", "time"], ["algbw", "algbw"], ["busbw", "busbw"]],
@@ -42,7 +42,7 @@ function build(root, signal, { busbw }) {
     return field(label, input, hint);
   };
   const chosen = (key, label) => {
-    const { box, select } = selectField(label, { name: key, value: state[key], options: options[key], onChange: (value) => change(key, value) });
+    const { box, select } = selectField(label, { name: key, value: key === "ways" ? waysOf(state) : state[key], options: options[key], onChange: (value) => change(key, value) });
     inputs.set(key, select);
     return box;
   };
@@ -103,6 +103,7 @@ function build(root, signal, { busbw }) {
 
   function change(key, value) {
     state[key] = value;
+    inputs.get("ways").value = waysOf(state);
     show(parts.findIndex((one) => one.contains(inputs.get(key))));
     writeAddress([toQuery(schema, state), carried].filter(Boolean).join("&"));
   }

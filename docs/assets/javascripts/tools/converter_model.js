@@ -96,10 +96,13 @@ function port(state, ranks, busbw) {
   return { label: "a network port sends", texts: [rate(sent), gigabits(sent)], formula, given };
 }
 
+/** How a link's rate is counted: as chosen, otherwise a line rate in bits is one direction's. */
+export const waysOf = ({ link, ways }) => ways || (/(b|bit)\/s|bps/.test(link) ? "one" : "two");
+
 /** The rate of one direction of a link, with its formula if the field gives both directions together. */
-function oneWay({ link, ways }) {
-  const given = amount("link", "Bandwidth", link, "B/s");
-  if (ways !== "two") return { one: given };
+function oneWay(state) {
+  const given = amount("link", "Bandwidth", state.link, "B/s");
+  if (waysOf(state) !== "two") return { one: given };
   const both = { two_way_bandwidth_bytes_per_s: given };
   return { one: one_way_bandwidth(both), formula: "one_way_bandwidth", given: both };
 }
