@@ -222,6 +222,8 @@ def test_two_recordings_are_compared_in_one_sentence() -> None:
         "A step is 400\u00a0µs shorter than the one compared with: 700\u00a0µs against 1.1\u00a0ms."
         " What differs most is kernels launched late: −400\u00a0µs a step."
     )
+    same = against_answer(gapped(500), gapped(500), format_quantity)
+    assert same == "A step takes as long as the one compared with: 700\u00a0µs."
 
 
 @pytest.mark.parametrize(

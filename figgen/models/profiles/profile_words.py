@@ -32,12 +32,15 @@ def against_answer(
     """By how much a step is longer than one of another recording, and what makes most of that."""
     here, there = rank.wall_s / rank.steps, base.wall_s / base.steps
     more = "longer" if here >= there else "shorter"
+    both = (write(here, "s", "time"), write(there, "s", "time"))
     text = (
-        f"A step is {write(abs(here - there), 's', 'time')} {more} than the one compared with:"
-        f" {write(here, 's', 'time')} against {write(there, 's', 'time')}"
+        f"A step takes as long as the one compared with: {both[0]}"
+        if both[0] == both[1]
+        else f"A step is {write(abs(here - there), 's', 'time')} {more} than the one compared with:"
+        f" {both[0]} against {both[1]}"
     )
     found = causes(rank, base)
-    if found:
+    if found and found[0].more_s != 0:
         sign = "+" if found[0].more_s >= 0 else "−"
         text += (
             f". What differs most is {found[0].cause}:"
