@@ -66,7 +66,7 @@ def test_pages_read_what_the_command_line_reads(tmp_path: Path) -> None:
     counts = ["8k", "8K tokens", "512", "1,000", "1.000", "8 GPUs", "16 nodes", "1.5", "abc", "-3"]
     batches = [
         "512", "510", "4M tokens", "4M", "16M tok", "4,194,304 tokens", "1e6 tokens", "abc", "0",
-        "2048 samples", "512 GPUs", "4 Mi tokens",
+        "2048 samples", "512 GPUs", "4 Mi tokens", "4,000,000 tokens", "4e6 tokens", "4m tokens",
     ]  # fmt: skip
     cases: list[tuple[str, list[Any]]] = [("read_quantity", [text]) for text in written]
     names = ("nodes", "sequence", "gpus_per_node")
@@ -79,6 +79,8 @@ def test_pages_read_what_the_command_line_reads(tmp_path: Path) -> None:
         ("typed_amount", ["tokens", text, "token", 1e9])
         for text in ("300", "1T", "1,5 T", "500B", "15T tokens", "3 GB")
     ]
+    prices = ("$2.50", "€ 2,50", "2.5 $", "2.50", "$", "2.50 GB")
+    cases += [("typed_amount", ["price", text, "1", 1.0]) for text in prices]
     cases += [
         ("typed_measure", ["--x", text, unit])
         for text in ("8 GiB", "8", "43,5 ms", "400 Gbps", "-3 B", "1e31 B", "x", "3 gb")
@@ -97,6 +99,9 @@ def test_pages_read_what_the_command_line_reads(tmp_path: Path) -> None:
         ("512", 8192, 4, 512),
         ("4M tokens", 8192, 4, 512),
         ("16M tokens", 8192, 8, 2048),
+        ("4,000,000 tokens", 8192, 4, 512),
+        ("4e6 tokens", 8192, 4, 512),
+        ("4m tokens", 8192, 4, 512),
         ("4M tokens", 4000, 8, 1000),
         ("4,194,304 tokens", 8192, 4, 512),
         ("1,000 sequences", 4096, 8, 1000),
@@ -132,3 +137,10 @@ def test_thousands_in_the_german_way_are_asked_about_in_a_count_only() -> None:
 def test_a_sequence_of_8k_has_8192_tokens() -> None:
     assert [typed_count("sequence", text) for text in ("8k", "8K tokens", "8192")] == [8192] * 3
     assert typed_count("microbatches", "8k") == 8000
+
+
+def test_a_price_may_have_the_sign_of_its_currency() -> None:
+    for text in ("$2.50", "€ 2,50", "2.5 $", "2.50"):
+        assert typed_amount("price", text, "1", 1.0) == 2.5
+    with pytest.raises(InputError):
+        typed_amount("compute_efficiency", "$2.50", "1", 1.0)

@@ -29,6 +29,7 @@ MOST = 1e30
 
 _GERMAN = re.compile(r"\s*\d{1,3}(?:\.\d{3})+\s*")
 _PREFIXED = re.compile(r"\s*[\d.,]+\s*[kKMGBT]\s*")
+_SMALL_M = re.compile(r"(.*\d)\s*m\s*tok(?:en)?s?\s*")
 _BINARY = re.compile(r"\s*([\d.,]+)\s*([kKM])i?\s*(?:tokens?|tok)?\s*")
 
 
@@ -72,11 +73,13 @@ def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
     """Return the number in `text`, of any size, in units of `scale` times the SI `unit`.
 
     A bare number is in these units; a number with a unit is converted, and "45%" is 0.45. Tokens
-    need no unit after a prefix: "1T" and "500B" count the tokens of a training. Raises InputError
-    for a text that is not a number, and for a wrong unit.
+    need no unit after a prefix: "1T" and "500B" count the tokens of a training. A price or budget
+    may have a currency's sign. Raises InputError for a text that is not a number, and for a wrong
+    unit.
     """
     counted = unit == "token" and re.fullmatch(_PREFIXED, text) is not None
-    found = read_quantity(f"{text} tokens" if counted else text)
+    plain = re.sub(r"[$€£¥]", "", text) if name in ("price", "budget") else text
+    found = read_quantity(f"{text} tokens" if counted else plain)
     if found.unit == "1":
         return found.value
     if found.unit != unit:
@@ -112,7 +115,7 @@ def typed_batch(text: str, sequence: int, share: int) -> int:
 
     `share` is the number of sequences in one microbatch of all replicas. "M" means a million tokens
     if that gives a whole number of shares, and 2**20 otherwise: 4M tokens are 512 sequences of
-    8,192.
+    8,192, and so are 4m, 4e6 and 4,000,000 tokens.
 
     Raises InputError for a text that is not such a batch, with the nearest batches.
     """
@@ -128,11 +131,13 @@ def typed_batch(text: str, sequence: int, share: int) -> int:
             return sequences
         expected = f"a multiple of {share} (replicas × sequences of a microbatch)"
         raise _no_multiple(expected, text, [sequences], share)
-    tokens = read_quantity(re.sub(r"tok\s*$", "tokens", text))
+    small = re.fullmatch(_SMALL_M, text)
+    tokens = read_quantity(f"{small[1]}M tokens" if small else re.sub(r"tok\s*$", "tokens", text))
     if tokens.unit != "token" or tokens.value <= 0:
         expected = "sequences or tokens, such as 512 or 4M tokens"
         raise InputError(name, expected=expected, got=text, key=name)
-    binary = _binary_tokens(text)
+    millions = tokens.value / 1e6
+    binary = _binary_tokens(text) if millions % 1 else millions * 2**20
     counts = [count / sequence for count in (tokens.value, binary) if count is not None]
     for count in counts:
         if count % share == 0:
