@@ -324,6 +324,19 @@ def test_a_unit_that_no_result_has_is_told_with_what_to_do(
     assert "kettle.py:22: " in done.stdout
 
 
+def test_a_formula_is_titled_without_the_word_that_its_arguments_follow(site: Path) -> None:
+    put(site / "mkdocs.yml", "search: true", "search: true, formulas: true")
+    put(site / "kettle.py", "def heating_time(", "def heating_time_of(")
+    for file in ("kettle.py", "docs/index.md", "tests/test_kettle.py"):
+        text = (site / file).read_text("utf-8").replace('"heating_time"', '"heating_time_of"')
+        text = text.replace("{{ heating_time(", "{{ heating_time_of(")
+        (site / file).write_text(text, "utf-8")
+    done = built(site)
+    assert done.returncode == 0, done.stdout
+    page = (site / "site/formulas/index.html").read_text("utf-8")
+    assert '<span id="heating_time_of"></span>Heating time</h2>' in page
+
+
 def test_a_caption_names_the_unit_of_a_number_that_is_shown_alone(site: Path) -> None:
     page = site / "docs/index.md"
     put(page, 'caption: "{{ power }} bring', 'caption: "{{ power:.1f}} bring')

@@ -37,7 +37,7 @@ def formulas_page() -> str:
 
 def _described(formula: Formula) -> Iterator[str]:
     unit = "" if formula.unit == "1" else f" ({formula.unit})"
-    title = formula.name.replace("_", " ").capitalize()
+    title = formula.name.removesuffix("_of").replace("_", " ").capitalize()
     yield from (
         f'## <span id="{formula.name}"></span>{title}',
         "",

@@ -18,6 +18,10 @@ from figgen.markdown.questions import QUESTION
 MOST_ROWS = 120
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
 _FIELD = re.compile(rf"{QUESTION}\n*", re.M)
+_CODE = re.compile(
+    r"(^ *(?:```+|~~~+)[^`\n]*\n.*?^ *(?:```+|~~~+) *$|(?<!`)(?:`[^`\n]+`|``[^\n]+?``)(?!`))",
+    re.M | re.S,
+)
 _FIGURE_LINK = re.compile(r"\[\]\(([^)\s]*)#fig-([^)\s]+)\)")
 
 
@@ -49,13 +53,17 @@ def twin(page: Page, numbers: Mapping[str, Mapping[str, str]]) -> str:
         kept.append(page.figure_twins.get(fence.line + 1, ""))
         after = fence.line + len(fence.body.splitlines()) + 1
     text = _FRONT_MATTER.sub("", "\n".join([*kept, *lines[after:]]) + "\n")
-    text = re.sub(PATTERN, lambda m: page.shown.get(m[0], m[0]), stated(_FIELD.sub("", text)))
+    text = stated(_FIELD.sub("", text))
 
     def link(found: re.Match[str]) -> str:
         path = page.beside(found[1]) if found[1] else page.path
         return numbers.get(path, {}).get(found[2], f"the figure {found[2]}")
 
-    return _FIGURE_LINK.sub(link, text)
+    parts = _CODE.split(text)  # an example shows what to write, not what comes of it
+    for at in range(0, len(parts), 2):
+        plain = re.sub(PATTERN, lambda m: page.shown.get(m[0], m[0]), parts[at])
+        parts[at] = _FIGURE_LINK.sub(link, plain)
+    return "".join(parts)
 
 
 def llms_txt(site: str, summary: str, pages: Iterable[tuple[str, str, str]], address: str) -> str:

@@ -43,6 +43,7 @@ description: "How much idles."
 
 With four stages {{ bubble_fraction(stages=4, microbatches=8):.1%}} idles, as in [](#fig-table).
 In code, `{{ x }}` stays.
+`{{ bubble_fraction(stages=4, microbatches=8):.1%}}` is a number, ``[](#fig-table)`` a link.
 
 ```figure
 figure: bubble-table
@@ -106,6 +107,8 @@ def test_a_twin_is_the_page_with_its_numbers(made: dict[str, str | bytes]) -> No
     tabs = re.findall(r"\*\*Figure 3\.2\.\*\* \*(.*?)\.\* (\d+) GPUs\.\n", twin)
     assert tabs == [("1 node × 8 GPUs, TP8", "8"), ("2 nodes × 8 GPUs, TP8 PP2", "16")]
     assert "In code, `{{ x }}` stays." in twin
+    assert "`{{ bubble_fraction(stages=4, microbatches=8):.1%}}` is a number, " in twin
+    assert "``[](#fig-table)`` a link.\n" in twin
     assert sum(line.startswith("| ---") for line in twin.splitlines()) == 1
     assert "```" not in twin
     assert twin.startswith("\n# Bubbles\n")
