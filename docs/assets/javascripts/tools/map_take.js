@@ -31,7 +31,7 @@ export function commandLine({ nodes, gpus, tp, cp, ep, etp, pp, order }) {
 
 /**
  * Returns { element, brought, update(state, picture) }; `picture` is null for a state that cannot be placed.
- * `load(changes)` takes a configuration that was pasted and says whether it can be placed; `mark(ranks)`
+ * `load(changes, job)` takes a configuration that was pasted, with the job beyond the layout, and says whether it can be placed; `mark(ranks)`
  * marks ranks that pasted hosts or ranks have elsewhere.
  */
 export function makeTakeaway(load, mark, say, signal) {
@@ -106,9 +106,9 @@ export function makeTakeaway(load, mark, say, signal) {
       showLaunch();
       return places.rows.map(told);
     }
-    const { changes, found, problems } = takeLayout(text, answers);
+    const { changes, job, found, problems } = takeLayout(text, answers);
     const ready = changes && !found.asked.length;
-    const loaded = ready ? [load(changes) ? ["good", "The configuration was loaded."] : ["warning", UNPLACED]] : [];
+    const loaded = ready ? [load(changes, job) ? ["good", "The configuration was loaded."] : ["warning", UNPLACED]] : [];
     readAs = ready && LOADING;
     const bad = problems.map((problem) => ["bad", `${problem}${/[.?]$/.test(problem) ? "" : "."}`]);
     return [...[...bad, ...loaded, ...(found ? takenRows(found) : [])].map(told), ...askFor(found?.asked ?? [], again)];

@@ -1,7 +1,9 @@
 // Reads the layout in a script or a configuration, for the rank map. Loaded when there is one.
 
+import { catalog } from "../catalog.js";
 import { grouped, InputError } from "../engine/errors.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
+import { carry } from "./job_carried.js";
 import { plural } from "./map_groups.js";
 import { differences, read_hosts } from "../scenarios/taking/hosts.js";
 import { modelFile } from "./model_file.js";
@@ -30,9 +32,18 @@ export function placesOf(text, parallel) {
 
 const KINDS = { mesh: "a device mesh", groups: "groups of ranks", hostnames: "host names", hostfile: "a hostfile", rankfile: "a rankfile", srun: "ranks with their hosts" };
 
+const OTHER = ["dp", "order", "microbatches", ...Object.keys(SIZES)];
+
+/** What a text says of its job beyond the layout, as the map's address carries it for the modeler. */
+function jobOfText(known) {
+  const written = (unit, value) => (typeof value === "boolean" ? Number(value) : unit ? String(value).replace(unit, "").trim() : value);
+  const said = catalog.options.filter(({ name }) => name in known && (!OTHER.includes(name) || (name === "microbatches" && !("global_batch" in known))));
+  return carry(said.map(({ name, key, unit }) => [key, String(written(unit, known[name]))]));
+}
+
 /**
  * What a text says of a layout: `changes` to a state of the rank map, null where it says nothing of
- * one; `found`, all that was read; `problems` in words. A cluster that the text leaves out is kept.
+ * one; `job`, what it says beyond the layout; `found`, all that was read; `problems` in words. A cluster that the text leaves out is kept.
  */
 export function takeLayout(text, answers = {}) {
   let found;
@@ -51,5 +62,5 @@ export function takeLayout(text, answers = {}) {
   const says = Object.keys(SIZES).some((name) => name !== "order" && name in found.taken);
   const turned = found.taken.order === "megatron-tp-pp-dp";
   if (!says && !turned && !found.asked.length) problems.push("no option about the layout was found, such as --tensor-model-parallel-size 8");
-  return { changes: problems.length ? null : changes, found, problems };
+  return { changes: problems.length ? null : changes, job: jobOfText(known), found, problems };
 }

@@ -31,7 +31,7 @@ async function build(root, signal, layouts) {
   const schema = schemaOf(layouts);
   const writeAddress = addressWriter(signal);
   let { state, problems } = readAddress(await plainQuery(location.search, schema), (query) => fromQuery(schema, layouts, query));
-  const carried = carriedOf(location.search);
+  let carried = carriedOf(location.search);
   let [shown, pointed] = [null, null]; // the picture, the rank under the pointer
   let differing = null; // ranks that differ in pasted text, and the layout with which it was compared
 
@@ -44,7 +44,8 @@ async function build(root, signal, layouts) {
   const form = makeForm(layouts, schema, change);
   const [shows, legend, details] = [makeShows(change), makeLegend(change), makeDetails(change)];
   const table = makeTable(change);
-  const take = makeTakeaway((changes) => {
+  const take = makeTakeaway((changes, job) => {
+    if (job.length) carried = job;
     change(changes);
     return Boolean(evaluate(state).parallel);
   }, (ranks) => {
