@@ -195,6 +195,34 @@ def test_fields_take_what_people_write_and_nonsense_has_a_message_of_its_own(
         expect(said).to_have_count(0)
 
 
+def test_a_batch_that_was_refused_stays_until_it_fits(open_modeler: Callable[..., Page]) -> None:
+    page = open_modeler("", answered)  # 3 replicas
+    said = page.locator("#modeler .tool-message")
+    batch = page.locator("#modeler [name=global_batch]")
+    choose(page, "global_batch", "4M tokens")
+    expect(said).to_contain_text("a multiple of 3 sequences of 8,192 tokens, not “4M tokens”")
+    choose(page, "sequence", "4096")
+    expect(said).to_contain_text("a multiple of 3 sequences of 4,096 tokens, not “4M tokens”")
+    expect(said).to_contain_text("24 is computed")
+    assert batch.input_value() == "4M tokens"
+    choose(page, "nodes", "16")
+    expect(said).to_have_count(0)
+    addressed(page, nodes=16, microbatches=256)
+    assert batch.input_value() == "1024"
+
+
+def test_a_job_that_cannot_be_computed_shows_no_answer_of_another(
+    open_modeler: Callable[..., Page],
+) -> None:
+    page = open_modeler("?nodes=8&tp=8&pp=2&microbatches=8", answered)
+    cards = page.locator("#modeler .modeler-card")
+    expect(cards.first).to_be_visible()
+    choose(page, "tp", "7")
+    expect(cards.first).not_to_be_visible()
+    choose(page, "tp", "8")
+    expect(cards.first).to_be_visible()
+
+
 def test_back_undoes_the_last_change(open_modeler: Callable[..., Page]) -> None:
     page = open_modeler("?nodes=8&tp=8&pp=2&microbatches=8", answered)
     choose(page, "pp", "4")

@@ -66,7 +66,9 @@ async function build(root, signal, catalog) {
   const form = modelerForm(schema, catalog, {
     shareOf: (state) => (Number.isInteger(shareOf(state)) ? shareOf(state) : 1),
     onBad: (key, message, offers) => {
-      bad.set(key, message, offers);
+      const ofBatch = key === "global_batch" && message;
+      if (ofBatch) held = null;
+      bad.set(key, ofBatch && found[at].setup ? `${message}; ${found[at].setup.global_batch} is computed` : message, offers);
       showMessages();
     },
     onChange(changes) {
@@ -143,7 +145,7 @@ async function build(root, signal, catalog) {
   const said = el("div", { class: "modeler-messages" });
   // Judges a measured speed, on request.
   let verdict = null;
-  const plainly = () => evaluate(catalog, { ...states()[at], factor: null });
+  const plainly = (changes) => evaluate(catalog, { ...states()[at], factor: null, ...changes });
   const ask = async () => (verdict ??= import("./modeler_verdict.js").then(({ verdictBox }) => verdictBox(judged, catalog, plainly)));
   const judged = el("details", { class: "tool-asked", id: "is-my-number-good", on: { toggle: ask } }, el("summary", {}, "Is my number good?"));
   const shown = results({
@@ -212,7 +214,7 @@ async function build(root, signal, catalog) {
   function renderNow() {
     found = states().map((state) => ({ ...computed(state), published: publishedOf(state) }));
     if (found[at].setup && !bad.found.has("global_batch")) held = found[at].setup.global_batch;
-    form.sync(states()[at], found[at], held, hold);
+    form.sync(states()[at], found[at], held, hold, bad.found.has("global_batch"));
     bar.update(states(), at, isUntouched(states()[at]));
     const query = queryOf(schema, catalog, a, b);
     const here = new URL(location.href);

@@ -15,7 +15,8 @@ const accepted = new WeakMap();
 /**
  * The form. `onChange(changes)` gets valid values, `onBad(key, message | null)` values that cannot be
  * parsed. `sync(state, found, held)` shows a state; `found` is the engine's result, for derived values,
- * `held` the global batch that is kept, if any, and `hold` whether one is. `shareOf(state)` is the number
+ * `held` the global batch that is kept, if any, `hold` whether one is, and `refused` whether the typed one
+ * was refused: it stays, and is read again with each sequence and layout. `shareOf(state)` is the number
  * of sequences in one microbatch of all replicas. `groups` are by default those of the table.
  */
 export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1 }, groups = shortFirst(catalog)) {
@@ -51,8 +52,16 @@ export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1
   if (more.children[1]) form.append(more);
   return {
     form,
-    sync(state, found, held = null, hold = false) {
+    sync(state, found, held = null, hold = false, refused = false) {
+      const input = refused && controls.get("global_batch").input;
+      const typed = input && input.getAttribute("aria-invalid") && input.value;
+      const before = JSON.stringify(ofBatch(controls.get("nodes").state ?? state));
       sync(groups, controls, catalog, state, found, held);
+      if (typed) {
+        input.value = typed;
+        input.setAttribute("aria-invalid", "true");
+        if (before !== JSON.stringify(ofBatch(state))) accept("global_batch", input);
+      }
       if (controls.has("hold")) controls.get("hold").input.checked = hold;
     },
   };
