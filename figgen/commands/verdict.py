@@ -14,7 +14,7 @@ from figgen.commands.training import add_options, chosen_of, scenario_of, second
 from figgen.errors import InputError
 from figgen.models.memory.memory import memory
 from figgen.scenarios.options.resolve import base_of, resolve
-from figgen.scenarios.options.scenario import Scenario
+from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
@@ -24,17 +24,24 @@ from figgen.scenarios.runs.rate_row import GivenRates
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.runs.step_entry import ALWAYS, MeasuredJob, step_row
+from figgen.scenarios.taking.log_words import batch_words, shared_batch
+from figgen.scenarios.taking.logs import StepLog, read_log
 from figgen.scenarios.verdict.like import LikeRun
 from figgen.scenarios.verdict.measurement import measured_time
 from figgen.scenarios.verdict.verdict import Verdict, verdict_of, verdict_of_step
 from figgen.scenarios.verdict.words import (
+    FASTER,
     NEAREST,
     SHOWN,
+    WORDS,
     like_sentence,
     like_words,
     reason_words,
+    typed_speed,
     verdict_sentence,
 )
+
+REASONS = "the likeliest reasons, the time that each costs in the measured step, and how to check:"
 
 
 def add(verbs: Verbs) -> None:
@@ -67,24 +74,42 @@ def add(verbs: Verbs) -> None:
 
 def _verdict(options: argparse.Namespace) -> Answer:
     measured = {
-        "tokens_per_s": _number(options.tokens_per_s, "tokens_per_s"),
+        "tokens_per_s": _speed(options.tokens_per_s, "tokens_per_s"),
         "step_time_s": seconds_of(options.step_time),
-        "flops_per_s": _scaled(_number(options.tflops, "tflops"), 1e12),
-        "utilisation": _share(options.mfu),
+        "flops_per_s": _speed(options.tflops, "tflops"),
+        "utilisation": _speed(options.mfu, "mfu"),
         "log": file_text(options.log, "log") if options.log else None,
     }
     if options.row is not None:
         shown = _row(scenario_of(options), measured, options.row)
         return Answer({"row": shown}, shown)
     if options.run_name and options.run_name not in catalog.RUNS:
-        found = _of_file(options, measured)
+        found, said = _of_file(options, measured), []
     else:
-        found = verdict_of_step(resolve(scenario_of(options)), measured)
-    return Answer(verdict_data(found), "\n".join(verdict_lines(found)))
+        asked, said = _with_batch(scenario_of(options), measured["log"])
+        found = verdict_of_step(resolve(asked), measured)
+    return Answer(verdict_data(found), "\n".join([*said, *verdict_lines(found)]))
+
+
+def _with_batch(asked: Scenario, log: float | str | None) -> tuple[Scenario, list[str]]:
+    """Return the scenario with a log's global batch, and a sentence if another was asked for.
+
+    Raises InputError if the layout can't have that batch.
+    """
+    read = read_log(log) if isinstance(log, str) else None
+    logged = read.global_batch if isinstance(read, StepLog) else None
+    setup = resolve(asked).setup
+    if logged is None or logged == setup.global_batch:
+        return asked, []
+    count = shared_batch(logged, setup.global_batch / setup.microbatches)
+    chosen = {name: value for name, value in asked.chosen if name != "global_batch"}
+    changed = scenario(preset=asked.preset, run=asked.run, **chosen | {"microbatches": count})
+    return changed, [batch_words(logged, setup.global_batch)]
 
 
 def _row(asked: Scenario, measured: Mapping[str, float | str | None], address: str) -> str:
     """Return the job and its measured step as an entry of the catalog."""
+    asked, _ = _with_batch(asked, measured["log"])
     step = resolve(asked)
     found = verdict_of_step(step, measured).measured
     chosen = base_of(asked).values | dict(asked.chosen)
@@ -190,31 +215,15 @@ def verdict_lines(found: Verdict) -> list[str]:
         ),
         like_sentence(found.utilisation, list(found.like)),
         *(f"  {like_words(one)}" for one in found.like[:NEAREST]),
-        "the likeliest reasons, the time that each costs in the measured step, and how to check:",
-        *reasons,
+        *([FASTER] if found.word == WORDS[0] else [REASONS, *reasons]),
     ]
 
 
-def _number(text: str | None, name: str) -> float | None:
-    """Return a number as typed by people. Raises InputError if the text is not a number."""
+def _speed(text: str | None, kind: str) -> float | None:
+    """Return a speed as the modeler's field reads it. Raises InputError if it is no `kind`."""
     if text is None:
         return None
-    try:
-        return float(text.replace(",", "").replace("_", ""))
-    except ValueError:
-        raise InputError(name, expected="a number", got=text) from None
-
-
-def _scaled(value: float | None, scale: float) -> float | None:
-    return None if value is None else value * scale
-
-
-def _share(text: str | None) -> float | None:
-    """Return a share typed as `38%` or `0.38`; numbers above 1 are percentages.
-
-    Raises InputError if the text is not a number.
-    """
-    if text is None:
-        return None
-    value = _number(text.removesuffix("%"), "mfu") or 0.0
-    return value / 100 if text.endswith("%") or value > 1 else value
+    found, value = typed_speed(text, kind)
+    if found != kind:
+        raise InputError(kind, expected="a number of this kind", got=text)
+    return value

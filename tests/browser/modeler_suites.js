@@ -191,10 +191,10 @@ const presets = async () => {
 /** The verdict on what was measured of a configuration, and the command line of the same job. */
 async function verdicts(cases) {
   await ready();
-  const { verdictOf } = await import("./tools/modeler_verdict.js");
+  const { ofLog, verdictOf } = await import("./tools/modeler_verdict.js");
   return cases.map(([query, text]) => {
     const { a } = fromQuery(schema, catalog, query);
-    return { command: commandOf("step", a, catalog), ...verdictOf(catalog, run({ ...a, factor: null }), text) };
+    return { command: commandOf("step", a, catalog), ...verdictOf(catalog, ofLog((changes) => run({ ...a, factor: null, ...changes }), text).found, text) };
   });
 }
 

@@ -72,8 +72,28 @@ def test_fields_of_the_map_take_what_people_write(page: Page, site: str) -> None
     expect(nodes).to_have_attribute("aria-invalid", "true")
 
 
+def test_the_map_goes_on_with_the_model_and_batch_of_a_script(page: Page, site: str) -> None:
+    page.goto(f"{site}/tools/rank-map/")
+    script = (
+        "torchrun --nproc_per_node 8 --nnodes 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 "
+        "--num-attention-heads 32 --group-query-attention --num-query-groups 8 "
+        "--ffn-hidden-size 14336 --swiglu --seq-length 8192 --max-position-embeddings 8192 "
+        "--tensor-model-parallel-size 4 --pipeline-model-parallel-size 2 --context-parallel-size 2 "
+        "--use-distributed-optimizer --micro-batch-size 1 --global-batch-size 256 --bf16"
+    )
+    paste(page, "Script, command, configuration or config.json", script)
+    line = page.locator(".job-line")
+    expect(line).to_contain_text("llama-3-8b · 64 GPUs · 256 × 8,192 tokens")
+    link = line.locator("a[data-tool=modeler]")
+    expect(link).to_have_attribute("href", re.compile("model=llama-3-8b.*global_batch=256"))
+    page.get_by_role("heading", name="What the groups carry").scroll_into_view_if_needed()
+    expect(page.locator("[name=volumes-model]")).to_have_value("llama-3-8b")
+    # 256 sequences on 4 replicas.
+    expect(page.locator("#rank-map")).to_contain_text("64 microbatches of 8,192 tokens a step")
+
+
 def test_a_measured_speed_is_judged_in_the_modeler(page: Page, site: str) -> None:
-    page.goto(f"{site}/tools/modeler/?model=llama-3-8b&nodes=2&tp=2&zero=1#is-my-number-good")
+    page.goto(f"{site}/tools/modeler/?model=llama-3-8b&nodes=16&tp=2&zero=1#is-my-number-good")
     box = page.locator("#is-my-number-good")
     measured = box.get_by_label("What you measured, per GPU", exact=True)
     measured.fill("3000 tokens/s")
@@ -88,12 +108,16 @@ def test_a_measured_speed_is_judged_in_the_modeler(page: Page, site: str) -> Non
     paste(page, "Script, command, configuration or config.json", MEGATRON)
     page.locator(".tool-form .tool-answer").get_by_role("button", name="Is my number good?").click()
     expect(box).to_contain_text("a step took 4.05\u00a0s")
+    expect(box).to_contain_text("The log's global batch is 512, so the job is judged with it")
+    measured.fill("704000 tokens/s")
+    box.get_by_role("button", name="Compare", exact=True).click()
+    expect(box).to_contain_text("all GPUs together, or of another job?")
 
 
 def test_a_measured_step_becomes_the_entry_that_the_command_line_prints(
     page: Page, site: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page.goto(f"{site}/tools/modeler/?model=llama-3-8b&nodes=2&tp=2&zero=1#is-my-number-good")
+    page.goto(f"{site}/tools/modeler/?model=llama-3-8b&nodes=16&tp=2&zero=1#is-my-number-good")
     box = page.locator("#is-my-number-good")
     box.get_by_label("What you measured, per GPU", exact=True).fill(MEGATRON)
     box.get_by_role("button", name="Compare", exact=True).click()
@@ -108,7 +132,7 @@ def test_a_measured_step_becomes_the_entry_that_the_command_line_prints(
     expect(code).to_contain_text('confidence = "read"')
     log = tmp_path / "train.log"
     log.write_text(MEGATRON, "utf-8")
-    job = ("--model", "llama-3-8b", "--nodes", "2", "--gpus-per-node", "8", "--tp", "2")
+    job = ("--model", "llama-3-8b", "--nodes", "16", "--gpus-per-node", "8", "--tp", "2")
     assert main(["verdict", *job, "--zero", "1", "--log", str(log), "--row", address]) == 0
     assert code.text_content() == capsys.readouterr().out.rstrip("\n") + "\n"
 

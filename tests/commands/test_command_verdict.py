@@ -84,3 +84,56 @@ def test_what_cannot_be_read_is_named(
 ) -> None:
     assert main([*JOB, *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ["200", "200 tokens/s/GPU", "0.2k tokens/s", "200 tok/s", "200 tokens/s per GPU"]
+)
+def test_a_rate_is_read_in_the_ways_that_people_write_it(
+    capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    found = answered(capsys, *JOB, "--tokens-per-s", text)
+    assert found["measured_step_time_s"] == pytest.approx(32 * 8192 / 32 / 200)
+
+
+@pytest.mark.parametrize("speed", [("--tokens-per-s", "6,400"), ("--step-time", "1.28 s")])
+def test_a_rate_above_the_peak_is_called_impossible(
+    capsys: pytest.CaptureFixture[str], speed: tuple[str, str]
+) -> None:
+    # 6 FLOPs for each of 70 billion parameters, at 6,400 tokens/s, are 2.7 times the 989 TFLOP/s.
+    assert main([*JOB, *speed]) == 2
+    told = capsys.readouterr().err
+    assert "impossible for this job" in told
+    assert "all GPUs together" in told
+
+
+def test_a_log_is_judged_with_its_own_batch(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = tmp_path / "train.log"
+    line = (
+        " iteration {}/ 100 | elapsed time per iteration (ms): 81920.0 | "
+        "throughput per GPU (TFLOP/s/GPU): 90.0 | global batch size: {} |"
+    )
+    log.write_text("\n".join(line.format(step, 64) for step in range(1, 5)), encoding="utf-8")
+    by_log = answered(capsys, *JOB, "--log", str(log))
+    twice = answered(
+        capsys, *("64" if one == "32" else one for one in JOB), "--step-time", "81.92 s"
+    )
+    for key in ("step_time_s", "model_flops_utilisation", "verdict"):
+        assert by_log[key] == twice[key]
+    assert main([*JOB, "--log", str(log)]) == 0
+    assert "judged with it, not with 32" in capsys.readouterr().out
+    log.write_text("\n".join(line.format(step, 65) for step in range(1, 5)), encoding="utf-8")
+    assert main([*JOB, "--log", str(log)]) == 2
+    assert "multiple of 32" in capsys.readouterr().err
+
+
+def test_a_run_faster_than_predicted_gets_no_reasons_that_cost_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([*JOB, "--mfu", "80%"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("faster than predicted")
+    assert "the rate of the whole job" in told
+    assert "costs" not in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from figgen.errors import InputError
 from figgen.quantity_shown import format_number, shown
 from figgen.scenarios.taking.logs import CollectiveLog, Log, OutOfMemory, StepLog
 from figgen.scenarios.taking.timeouts import TimedOut, timeout_sentences
@@ -161,6 +162,29 @@ def logged_step_s(
     if log.samples_per_s:
         return global_batch / log.samples_per_s
     return None
+
+
+def shared_batch(logged: int, share: float) -> int:
+    """Return the microbatches of a log's global batch, of `share` sequences over all replicas.
+
+    Raises InputError if they can't share it evenly.
+    """
+    if logged % share:
+        raise InputError(
+            "the log's global batch",
+            expected=f"a multiple of {share:g}, as in this configuration (DP times the sequences "
+            "of a microbatch)",
+            got=logged,
+        )
+    return int(logged / share)
+
+
+def batch_words(logged: int, configured: int) -> str:
+    """Return a sentence that a log is judged with its own global batch."""
+    return (
+        f"The log's global batch is {logged:,}, so the job is judged with it, not with "
+        f"{configured:,}."
+    )
 
 
 def step_beside(

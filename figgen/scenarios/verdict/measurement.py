@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from figgen.errors import InputError
 from figgen.models.step.compute import training_flops_per_token
+from figgen.quantity_shown import format_number
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.taking.logs import StepLog, read_log
 
@@ -74,15 +75,20 @@ def seconds_of_speed(
     """Return the seconds of a step in which a GPU trains on `tokens`, from a measure of speed.
 
     `name` is its kind: step_time, tokens_per_s, tflops (FLOP/s) or mfu. Raises InputError unless it
-    is positive.
+    is positive, and for more FLOPs than the peak, which usually is the rate of all GPUs.
     """
     if value <= 0:
         raise InputError(name, expected="> 0", got=value)
-    if name == "step_time":
-        return value
-    if name == "tokens_per_s":
-        return tokens / value
-    return tokens * flops_per_token / (value * (peak_flops_per_s if name == "mfu" else 1.0))
+    most = peak_flops_per_s / flops_per_token
+    rates = {"step_time": tokens / value, "tokens_per_s": value, "mfu": value * most}
+    rate = rates[name] if name in rates else value / flops_per_token
+    if rate > most:
+        raise InputError(
+            f"This speed is impossible for this job: it is {rate / most:.0%} MFU, "
+            f"{format_number(rate)} tokens/s per GPU, and at its peak a GPU reaches "
+            f"{format_number(most)}; is it the rate of all GPUs together, or of another job?"
+        )
+    return value if name == "step_time" else tokens / rate
 
 
 def _logged(run: DescribedRun, text: str) -> MeasuredSpeed:

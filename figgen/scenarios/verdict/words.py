@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from figgen.errors import InputError
 from figgen.quantity_shown import shown, span_shown
 from figgen.quantity_text import read_quantity
@@ -10,6 +12,15 @@ from figgen.scenarios.verdict.like import LikeRun
 from figgen.scenarios.verdict.reasons import Reason
 
 WORDS = ("faster than predicted", "as predicted", "slower than predicted")
+
+_TOKEN_RATE = re.compile(r"(.*[\dkKM])\s*(?:tokens?|toks?)\s*(?:/|per)\s*(?:s|sec|second)")
+"""A rate such as "11k tok/s"."""
+
+FASTER = (
+    "If that seems too good, check whether it's the rate of the whole job, and whether the run has "
+    "the same sequence, number format (such as FP8), and number of trained parameters."
+)
+"""What can make a run look faster than predicted; no mistake that costs time is likely then."""
 
 SHOWN, NEAREST = 5, 5
 """Numbers of reasons and of published runs that are shown."""
@@ -64,21 +75,26 @@ def reason_words(one: Reason) -> str:
     )
 
 
-def typed_speed(text: str) -> tuple[str, float]:
-    """Return the kind and value of a speed: `9.5 s`, `412 TFLOP/s`, `38%`, `7000 tokens/s`.
+def typed_speed(text: str, usual: str = "tokens_per_s") -> tuple[str, float]:
+    """Return the kind and value of a speed: `9.5 s`, `412 TFLOP/s`, `38%`, `11k tok/s/GPU`.
 
-    A bare number is tokens per second per GPU. Raises InputError for anything else.
+    A bare number is of the kind `usual`: tokens per second per GPU, TFLOP/s (tflops), or a share or
+    a percentage (mfu). Raises InputError for anything else.
     """
-    plain = text.strip().removesuffix("per GPU").strip()
-    found = read_quantity(plain)
+    plain = re.sub(r"\s*(?:/|per)\s*GPUs?\s*$", "", text.strip())
+    tokens = re.fullmatch(_TOKEN_RATE, plain)
+    found = read_quantity(tokens[1] if tokens else plain)
+    if tokens and found.unit == "1":
+        return "tokens_per_s", found.value
     if found.unit == "s":
         return "step_time", found.value
     if found.unit in ("FLOP/s", "FLOPS"):
         return "tflops", found.value
     if plain.endswith("%"):
         return "mfu", found.value
-    if found.unit in ("1", "", "token/s"):
-        return "tokens_per_s", found.value
+    if found.unit in ("1", ""):
+        scaled = {"tflops": 1e12, "mfu": 0.01 if found.value > 1 else 1.0}
+        return usual, found.value * scaled.get(usual, 1.0)
     raise InputError(
         "what you measured",
         expected="the time of a step, tokens/s or TFLOP/s per GPU, or MFU in %",

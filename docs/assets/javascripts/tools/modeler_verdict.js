@@ -8,13 +8,13 @@ import { likeRuns } from "../like-runs.js";
 import { training_flops_per_token, utilisation_of_step } from "../models/step/compute.js";
 import { parameter_counts } from "../models/shape/transformer.js";
 import { ALWAYS, MeasuredJob, step_row } from "../scenarios/runs/step_entry.js";
-import { logged_step_s } from "../scenarios/taking/log_words.js";
+import { batch_words, logged_step_s, shared_batch } from "../scenarios/taking/log_words.js";
 import { read_log } from "../scenarios/taking/logs.js";
 import { TimedJob } from "../scenarios/verdict/changed.js";
 import { LikeRow, like_rows, row_of_columns } from "../scenarios/verdict/like.js";
 import { seconds_of_speed } from "../scenarios/verdict/measurement.js";
 import { reasons_of, spread_of } from "../scenarios/verdict/reasons.js";
-import { NEAREST, SHOWN, like_sentence, like_words, reason_words, typed_speed, verdict_sentence } from "../scenarios/verdict/words.js";
+import { FASTER, NEAREST, SHOWN, like_sentence, like_words, reason_words, typed_speed, verdict_sentence } from "../scenarios/verdict/words.js";
 import { button, el, field } from "./dom.js";
 import { told } from "./logs.js";
 import { fullestOf } from "./modeler_model.js";
@@ -57,6 +57,20 @@ export function verdictOf(catalog, found, text) {
   };
 }
 
+/**
+ * { found, said } of the page's configuration with a log's global batch; `foundNow(changes)` computes it, and
+ * `said` is a sentence if the page's batch differs. Throws InputError if the layout can't have the log's.
+ */
+export function ofLog(foundNow, text) {
+  const [found, log] = [foundNow(), read_log(text)];
+  const { setup } = found;
+  if (!setup || !log?.steps || !log.global_batch || log.global_batch === setup.global_batch) return { found, said: null };
+  return {
+    found: foundNow({ microbatches: shared_batch(log.global_batch, setup.global_batch / setup.microbatches) }),
+    said: batch_words(log.global_batch, setup.global_batch),
+  };
+}
+
 function speedOf(log, setup, gpus) {
   const seconds = logged_step_s(log, setup.tokens_per_step, gpus, setup.global_batch);
   return seconds === null ? ["tflops", log.flops_per_s_per_gpu] : ["step_time", seconds];
@@ -82,8 +96,10 @@ function verdictShown({ measured, predicted, low, high, class: name, utilisation
     told([measured > high ? "warning" : "good", `Your step is ${verdict_sentence(measured, predicted, low, high, name)}.`]),
     el("p", {}, like_sentence(utilisation, like)),
     el("ul", {}, like.slice(0, NEAREST).map((one) => el("li", {}, like_words(one)))),
+    ...(measured < low ? [el("p", {}, FASTER)] : [
     el("p", {}, "The likeliest reasons, the time that each costs in your step, and how to check:"),
     el("ol", {}, reasons.slice(0, SHOWN).map((one) => el("li", {}, `${reason_words(one)}.`, el("small", {}, `${one.tell}.`)))),
+    ]),
   ];
 }
 
@@ -93,19 +109,19 @@ function rowBox(catalog, found, text, measured) {
   return el("details", { class: "tool-asked" }, el("summary", {}, "Add this step to the catalog"), el("p", {}, "Publish your log, then paste both parts into the files that they name."), ...nodes);
 }
 
-/** Fills `box` when its summary is opened; `foundNow()` is the configuration. Returns { update(), ask(text) }. */
+/** Fills `box` when its summary is opened; `foundNow(changes)` is the configuration, changed. Returns { update(), ask(text) }. */
 export function verdictBox(box, catalog, foundNow) {
   const answer = el("div", { class: "tool-answer", "aria-live": "polite" });
   const input = el("textarea", { rows: 1, spellcheck: "false", placeholder: "7000 tokens/s, 9.5 s, 412 TFLOP/s, 38%, or lines of your log" });
   const update = () => {
     const text = input.value.trim();
     try {
-      const found = text && foundNow();
+      const { found, said } = text ? ofLog(foundNow, text) : {};
       const verdict = text && !found.error && verdictOf(catalog, found, text);
-      answer.replaceChildren(...(verdict ? [...verdictShown(verdict), rowBox(catalog, found, text, verdict.measured)] : []));
+      answer.replaceChildren(...(verdict ? [...(said ? [told(["warning", said])] : []), ...verdictShown(verdict), rowBox(catalog, found, text, verdict.measured)] : []));
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      answer.replaceChildren(told(["bad", `${error.message}.`]));
+      answer.replaceChildren(told(["bad", error.message.replace(/[^?]$/, "$&.")]));
     }
   };
   input.addEventListener("change", update);
