@@ -7,9 +7,9 @@ import { launchOf } from "./launch.js";
 import { afterFrame } from "./painting.js";
 
 const LAUNCHERS = Object.entries({ megatron: "Megatron-LM", pytorch: "PyTorch", deepspeed: "DeepSpeed", torchtitan: "torchtitan", hostfile: "Hostfile", rankfile: "Rankfile" });
-const NOTHING = { text: "", note: "This configuration can't be placed, so there's nothing to launch." };
+const NOTHING = { text: "", note: "This layout can't be placed, so there's nothing to launch." };
 const LOADING = Symbol("loading");
-const UNPLACED = "The line was read, but its layout can't be placed; the message above the picture says why, and what would fit.";
+const UNPLACED = "The text was read, but its layout can't be placed: see above.";
 
 /** The command line that prints the groups. */
 export function commandLine({ nodes, gpus, tp, cp, ep, etp, pp, order }) {

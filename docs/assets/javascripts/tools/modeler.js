@@ -66,9 +66,8 @@ async function build(root, signal, catalog) {
   const form = modelerForm(schema, catalog, {
     shareOf: (state) => (Number.isInteger(shareOf(state)) ? shareOf(state) : 1),
     onBad: (key, message, offers) => {
-      const ofBatch = key === "global_batch" && message;
-      if (ofBatch) held = null;
-      bad.set(key, ofBatch && found[at].setup ? `${message}; ${found[at].setup.global_batch} is computed` : message, offers);
+      if (key === "global_batch" && message) held = null;
+      bad.set(key, message, offers);
       showMessages();
     },
     onChange(changes) {
@@ -123,7 +122,7 @@ async function build(root, signal, catalog) {
     const kept = share === before && found[at].setup && !bad.found.has("global_batch");
     if (!hold || held === null || kept || "microbatches" in changes || !Number.isInteger(share)) return changes;
     const near = Math.max(1, Math.round(held / share));
-    if (bad.batch(held, share) === null) bad.found.get("global_batch").message += `; ${near * share} is computed`;
+    bad.batch(held, share);
     return { ...changes, microbatches: near };
   };
   const apply = (changes) => {

@@ -55,12 +55,10 @@ export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1
     sync(state, found, held = null, hold = false, refused = false) {
       const input = refused && controls.get("global_batch").input;
       const typed = input && input.getAttribute("aria-invalid") && input.value;
-      const before = JSON.stringify(ofBatch(controls.get("nodes").state ?? state));
       sync(groups, controls, catalog, state, found, held);
       if (typed) {
         input.value = typed;
-        input.setAttribute("aria-invalid", "true");
-        if (before !== JSON.stringify(ofBatch(state))) accept("global_batch", input);
+        accept("global_batch", input);
       }
       if (controls.has("hold")) controls.get("hold").input.checked = hold;
     },

@@ -22,11 +22,11 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
       ),
     );
   }
-  for (const { message: text, offers } of bad.found.values()) {
+  for (const [key, { message: text, offers }] of bad.found) {
     shown.push(
       message(
         "is-bad",
-        text,
+        key === "global_batch" && found?.setup ? `${text}; ${plainNumber(found.setup.global_batch)} is computed` : text,
         offers.length
           ? el(
               "div",
