@@ -114,10 +114,10 @@ def test_a_postponed_page_is_served_once_it_is_built() -> None:
     memory, told = Memory(), list[str]()
     server = Server(lambda: None)
     show_failures(server, told.append, memory)
-    memory.postponed = {"guide/memory/", "guide/memory/picture.svg", "./"}
+    memory.postponed = {"guide/memory/", "guide/memory/picture.svg", ""}
     assert server.get("/guide/zero-fsdp/") == ("200 OK", "the page")
     for path in ("/guide/memory/", "/guide/memory/index.html", "/guide/memory/picture.svg", "/"):
-        memory.postponed = {"guide/memory/", "guide/memory/picture.svg", "./"}
+        memory.postponed = {"guide/memory/", "guide/memory/picture.svg", ""}
         threading.Timer(0.1, memory.postponed.clear).start()
         assert server.get(path) == ("200 OK", "the page")
         assert not memory.postponed
@@ -132,8 +132,8 @@ def test_pages_are_open_that_were_asked_for_or_that_ask_for_news() -> None:
     server.get("/site/assets/page.css")
     referer = "http://127.0.0.1:8000/site/guide/zero-fsdp/#how"
     server._serve_request({"PATH_INFO": "/livereload/1/2", "HTTP_REFERER": referer}, print)
-    assert opened.addresses() == {"./", "guide/memory/", "guide/zero-fsdp/"}
-    opened.seen["./"] -= LONGEST_POLL_S
+    assert opened.addresses() == {"", "guide/memory/", "guide/zero-fsdp/"}
+    opened.seen[""] -= LONGEST_POLL_S
     assert opened.addresses() == {"guide/memory/", "guide/zero-fsdp/"}
 
 

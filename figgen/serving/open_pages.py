@@ -36,7 +36,7 @@ class OpenPages:
 
 
 def address_of(path: str, mount: str) -> str:
-    """Return a requested path as MkDocs writes the address of a page: `guide/memory/`, `./`."""
+    """Return a requested path as MkDocs writes the address of a page; the first page's is empty."""
     inner = path.removeprefix(mount).removesuffix("index.html")
-    folder = "/" if inner.endswith("/") or not inner else ""
-    return posixpath.normpath(inner) + folder
+    folder = "/" if inner.endswith("/") else ""
+    return posixpath.normpath(inner) + folder if inner else ""

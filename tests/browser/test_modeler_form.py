@@ -211,16 +211,18 @@ def test_a_batch_that_was_refused_stays_until_it_fits(open_modeler: Callable[...
     assert batch.input_value() == "1024"
 
 
-def test_a_job_that_cannot_be_computed_shows_no_answer_of_another(
+def test_the_last_answer_fades_while_a_job_cannot_be_computed(
     open_modeler: Callable[..., Page],
 ) -> None:
     page = open_modeler("?nodes=8&tp=8&pp=2&microbatches=8", answered)
     cards = page.locator("#modeler .modeler-card")
     expect(cards.first).to_be_visible()
+    answer = page.locator(".modeler-answer")
+    expect(answer).to_have_css("opacity", "1")
     choose(page, "tp", "7")
-    expect(cards.first).not_to_be_visible()
+    expect(answer).to_have_css("opacity", "0.45")
     choose(page, "tp", "8")
-    expect(cards.first).to_be_visible()
+    expect(answer).to_have_css("opacity", "1")
 
 
 def test_back_undoes_the_last_change(open_modeler: Callable[..., Page]) -> None:

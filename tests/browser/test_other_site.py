@@ -58,26 +58,28 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_figures_are_taken_home_explored_and_previewed(chromium: Browser, other: str) -> None:
-    page = chromium.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    # The theme's own script fails on any site without MkDocs's search.
-    ours = lambda error: "/js/base.js" not in (error.stack or "")  # noqa: E731
-    page.on("pageerror", lambda error: said.append(str(error)) if ours(error) else None)
-    page.goto(other)
-    figure = page.locator("#fig-one")
-    figure.get_by_text("Data, files and citation").click()
-    figure.get_by_role("button", name="Copy address").click()
-    expect(figure.locator(".fig-copies output")).to_have_text(
-        f"{page.url.rstrip('/')}/#fig-one"
-    )  # no permission to copy: it is shown
-    figure.get_by_role("button", name="Explore").click()
-    expect(figure.locator(".ytitle")).to_have_text("time to the boil (min)")
-    size = "element => parseFloat(getComputedStyle(element).fontSize)"
-    assert figure.locator("summary").first.evaluate(size) == pytest.approx(13)
-    page.locator("a.first-use").hover()
-    expect(page.locator("#fig-preview")).to_have_text("heating power or HP: Heat in a second.")
-    page.get_by_role("link", name="the law").hover()
-    expect(page.locator("#fig-preview")).to_contain_text("Time in which a power gives off a heat")
-    assert said == []
-    page.close()
+    with chromium.new_context() as context:
+        own = context.new_page()
+        said: list[str] = []
+        own.on("console", lambda message: said.append(message.text))
+        # The theme's own script fails on any site without MkDocs's search.
+        ours = lambda error: "/js/base.js" not in (error.stack or "")  # noqa: E731
+        own.on("pageerror", lambda error: said.append(str(error)) if ours(error) else None)
+        own.goto(other)
+        figure = own.locator("#fig-one")
+        figure.get_by_text("Data, files and citation").click()
+        figure.get_by_role("button", name="Copy address").click()
+        expect(figure.locator(".fig-copies output")).to_have_text(
+            f"{own.url.rstrip('/')}/#fig-one"
+        )  # no permission to copy: it is shown
+        figure.get_by_role("button", name="Explore").click()
+        expect(figure.locator(".ytitle")).to_have_text("time to the boil (min)")
+        size = "element => parseFloat(getComputedStyle(element).fontSize)"
+        assert figure.locator("summary").first.evaluate(size) == pytest.approx(13)
+        own.locator("a.first-use").hover()
+        expect(own.locator("#fig-preview")).to_have_text("heating power or HP: Heat in a second.")
+        own.get_by_role("link", name="the law").hover()
+        expect(own.locator("#fig-preview")).to_contain_text(
+            "Time in which a power gives off a heat"
+        )
+        assert said == []

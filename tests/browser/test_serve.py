@@ -209,8 +209,11 @@ def test_changed_constant_of_the_catalog_redraws_the_figures_whose_numbers_chang
     entry = text[text.index("[h100-sxm-80gb]") :].partition("\n[")[0]
     assert old in entry
     html, (data, _) = server.figures(), server.manifest()
-    drawn = server.edit(file, entry, entry.replace(old, new, 1))
-    new_html, (new_data, _) = server.figures(), server.manifest()
+    before = server.pictures()
+    server.edit(file, entry, entry.replace(old, new, 1))
+    # The manifest is the last to be written, after the pages that nobody has open.
+    new_data, _ = server.manifest()
+    new_html, drawn = server.figures(), server.pictures() - before
 
     moved = changed(data, new_data)
     places = {name.partition("#")[0] for name in moved}
