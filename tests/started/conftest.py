@@ -1,0 +1,26 @@
+"""The site that `figgen start` writes, about kettles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.started.kettles import put, run
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    assert run(tmp_path, "-m", "figgen", "start", "kettles").returncode == 0
+    return tmp_path / "kettles"
+
+
+@pytest.fixture(params=("kettles.toml", "data/by_maker/kettles.toml"))
+def catalog(request: pytest.FixtureRequest, site: Path) -> str:
+    """Return the path of the site's catalog: next to the module, or in a folder that it names."""
+    beside, path = "kettles.toml", str(request.param)
+    if path != beside:
+        (site / path).parent.mkdir(parents=True)
+        (site / beside).rename(site / path)
+        put(site / "kettle.py", '.with_name("kettles.toml")', f'.parent / "{path}"')
+    return path
