@@ -230,6 +230,23 @@ def test_every_option_of_a_job_is_written_or_named_as_left_out(software: str) ->
     assert tried >= 20
 
 
+@pytest.mark.parametrize(
+    ("recompute", "refused"), [("moe_act", False), ("core_attn", True), ("moe", True)]
+)
+def test_graphs_are_left_out_where_a_module_with_dropout_is_recomputed(
+    recompute: str, refused: bool
+) -> None:
+    """Megatron-Core names whole modules: attention, feed-forward blocks and mixtures of experts."""
+    job = job_of(
+        BASES["megatron-lm"]
+        | {"nodes": 2, "gpus_per_node": 8, "microbatches": 16, "sequence": 8192}
+        | {"dropout": True, "cuda_graphs": "step", "recompute": recompute}
+    )
+    assert job is not None
+    written = write_job("megatron-lm", job)
+    assert ("full_iteration" in written.text) != refused
+
+
 def test_the_command_line_writes_and_reads_back(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -36,28 +36,22 @@ def overlaps_experts(setup: TrainingSetup, left_out: dict[str, str]) -> bool:
         return False
     if parallel.pp > 1 and setup.schedule != "interleaved-1f1b":
         left_out["expert_overlap"] = "it requires several chunks per pipeline rank"
-    elif recomputes_layers(setup):
+    elif setup.recomputation.method:
         left_out["expert_overlap"] = "it excludes recomputation of whole layers"
     return "expert_overlap" not in left_out
 
 
-def recomputes_layers(setup: TrainingSetup) -> bool:
-    """Return whether whole layers are recomputed."""
-    return setup.recompute == "full" or ":" in setup.recompute
-
-
 def needs_current_scaling(setup: TrainingSetup) -> bool:
     """Return whether the job recomputes what FP8 with delayed scaling cannot."""
-    return "layernorm" in setup.recompute or "moe_act" in setup.recompute
+    return not setup.recomputation.modules.isdisjoint(("layernorm", "moe_act"))
 
 
 def _not_captured(setup: TrainingSetup) -> str:
     """Return why CUDA graphs can't capture what the job recomputes, or ""."""
-    if setup.cuda_graphs == "layers" and recomputes_layers(setup):
+    again = setup.recomputation
+    if setup.cuda_graphs == "layers" and again.method:
         return "graphs of layers have no whole layers to recompute"
-    again = setup.recompute == "selective" or any(
-        module in setup.recompute for module in ("core_attn", "mlp", "moe")
-    )
-    if setup.cuda_graphs in ("layers", "step") and setup.dropout and again:
+    drops = setup.dropout and not again.modules.isdisjoint(("core_attn", "mlp", "moe"))
+    if setup.cuda_graphs in ("layers", "step") and drops:
         return "graphs capture no dropout that is computed again"
     return ""

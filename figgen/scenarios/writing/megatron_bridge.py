@@ -11,7 +11,6 @@ from figgen.scenarios.writing.captured import (
     captured_options,
     needs_current_scaling,
     overlaps_experts,
-    recomputes_layers,
 )
 from figgen.scenarios.writing.layouts import cannot_place, megatron_order
 from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES, hierarchical_sizes
@@ -185,7 +184,7 @@ def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
         for part in ("granularity", "method", "num_layers")
     ]
     options = options + [(f"model.{name}", value) for name, value in found.items()]
-    if recomputes_layers(setup) and setup.cuda_graphs == "usual":
+    if setup.recomputation.method and setup.cuda_graphs == "usual":
         options.append(("model.cuda_graph_impl", "none"))
     several = setup.parallel.tp > 1 and setup.sequence_parallel
     options.append(("model.sequence_parallel", switch(several)))
