@@ -84,7 +84,7 @@ def _verdict(options: argparse.Namespace) -> Answer:
         shown = _row(scenario_of(options), measured, options.row)
         return Answer({"row": shown}, shown)
     if options.run_name and options.run_name not in catalog.RUNS:
-        found, said = _of_file(options, measured), []
+        found, said = _of_file(options, measured), list[str]()
     else:
         asked, said = _with_batch(scenario_of(options), measured["log"])
         found = verdict_of_step(resolve(asked), measured)

@@ -127,41 +127,33 @@ def _things(
         y = TOP + rank * ROW
         things.append(thing_at(f"g{rank}", (0, y), (36, HIGH), f"gpu {rank}"))
         things += [
-            thing_at(
-                f"own {rank} {layer}",
-                (LEFT + layer * PART, y),
-                (PART - 2, HIGH),
-                str(layer),
-                f"rank-{rank}",
-            )
+            _part(f"own {rank} {layer}", (LEFT + layer * PART, y), layer, rank)
             for layer in range(layers)
         ]
         if whole is not None:
             moving = action is not None and action.kind == GATHER
             working = action is not None and action.kind in ("forward", "backward")
-            things += [
-                thing_at(
-                    f"whole {rank} {owner}",
-                    (held + owner * PART, y),
-                    (PART - 2, HIGH),
-                    str(whole),
-                    f"rank-{owner}",
-                    origin=(LEFT + whole * PART, TOP + owner * ROW) if moving else None,
-                    strong=working,
-                )
-                for owner in range(ranks)
-            ]
+            for owner in range(ranks):
+                origin = (LEFT + whole * PART, TOP + owner * ROW) if moving else None
+                name, corner = f"whole {rank} {owner}", (held + owner * PART, y)
+                things.append(_part(name, corner, whole, owner, origin, strong=working))
         for at, layer in enumerate(sorted(reduced, reverse=True)):
             new = action is not None and action.kind == SCATTER and action.layer == layer
-            things.append(
-                thing_at(
-                    f"sum {rank} {layer}",
-                    (sums + at * PART, y),
-                    (PART - 2, HIGH),
-                    str(layer),
-                    f"rank-{rank}",
-                    origin=(held + rank * PART, TOP + (rank + 1) % ranks * ROW) if new else None,
-                    strong=True,
-                )
-            )
+            origin = (held + rank * PART, TOP + (rank + 1) % ranks * ROW) if new else None
+            name, corner = f"sum {rank} {layer}", (sums + at * PART, y)
+            things.append(_part(name, corner, layer, rank, origin, strong=True))
     return tuple(things)
+
+
+def _part(
+    name: str,
+    corner: tuple[float, float],
+    layer: int,
+    owner: int,
+    origin: tuple[float, float] | None = None,
+    *,
+    strong: bool = False,
+) -> Thing:
+    """Return a rank's part of a layer, labeled with the layer and colored by its owner."""
+    size, role = (PART - 2, HIGH), f"rank-{owner}"
+    return thing_at(name, corner, size, str(layer), role, origin=origin, strong=strong)

@@ -93,18 +93,18 @@ def step_kernels(
         dense=dense,
         expert=expert,
         head=_head(job, attained, expert),
-        update=tuple(
-            PassKernel(one.name, one.kind, one.time_s) for one in update if one.moved_bytes
-        ),
+        update=tuple(_kernel(one) for one in update if one.moved_bytes),
     )
+
+
+def _kernel(one: TimedOperation) -> PassKernel:
+    return PassKernel(one.name, one.kind, one.time_s)
 
 
 def _layer(job: Job, found: Sequence[TimedOperation]) -> dict[str, tuple[PassKernel, ...]]:
     """Return the kernels of a layer by pass; recomputation repeats a share of those of forward."""
     passes = {
-        phase: tuple(
-            PassKernel(one.name, one.kind, one.time_s) for one in found if one.phase == phase
-        )
+        phase: tuple(_kernel(one) for one in found if one.phase == phase)
         for phase in (FORWARD, BACKWARD, WEIGHT)
     }
     again: list[PassKernel] = []
