@@ -125,7 +125,7 @@ def _description(function: Callable[..., object]) -> str:
 
 
 def server() -> Server[Any]:
-    """Return the server of all functions, or of those that any site has."""
+    """Return a server of every function, or only of the functions that make sense on any site."""
     from mcp.server import Server
     from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
 

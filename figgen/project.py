@@ -106,7 +106,7 @@ def _site(configuration: Path) -> OwnSite | None:
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with those that a configuration inherits, as the hosts merge them."""
+    """Merge a configuration's settings over the ones that it inherits, as the hosts do."""
     both = {
         key: _merged(base[key], over[key])
         for key in base.keys() & over.keys()

@@ -24,7 +24,7 @@ AMOUNTS: set[str] = {"param", "token", "element"}
 OTHER: set[str] = {"1", "nat", "month", "GPU-h", "USD"}
 
 ADDED: list[str] = []
-"""The units that a site added, in order; those that take prefixes are also in `MEASURED`."""
+"""The units that a site added, in order. A unit that takes prefixes is also in `MEASURED`."""
 
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 

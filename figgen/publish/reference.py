@@ -66,7 +66,7 @@ def _law(formula: Formula) -> str:
 def reference_pages(docs: Path | None, terms: Terms, formulas: bool) -> dict[str, str]:
     """Return the pages by path: the glossary if there are terms, the formulas if asked for.
 
-    Those that the site's author wrote, in `docs`, are left out.
+    A page that the site's author wrote in `docs` isn't replaced.
     """
     found: dict[str, Callable[[], str]] = {}
     found |= {subject().glossary: partial(glossary_page, terms)} if terms else {}

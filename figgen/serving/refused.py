@@ -39,9 +39,9 @@ def in_words(error: BaseException) -> str:
 def show_failures(server: Any, tell: Callable[[str], object], memory: Memory) -> None:
     """Make a MkDocs server answer with the error after a failed build.
 
-    Browsers are told to reload, and the next build that succeeds shows the pages again. Requests
-    for scripts wait until those that `memory` writes after the pages are written, and requests for
-    postponed pages until they are built.
+    Browsers are told to reload, and the next build that succeeds shows the pages again. A request
+    for a script waits until `memory` has written it, which it may do after the pages; a request for
+    a postponed page waits until that page is built.
     """
     build, serve = server.builder, server._serve_request
     failed: list[str] = []

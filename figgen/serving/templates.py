@@ -17,7 +17,7 @@ NOTHING = ""
 
 
 class Compiled(BytecodeCache):
-    """Compiled templates by name and source, so that a build compiles only those that changed."""
+    """Compiled templates by name and source, so that a build compiles only what changed."""
 
     def __init__(self) -> None:
         self.codes: dict[tuple[str, str], Any] = {}

@@ -14,7 +14,7 @@ DECIDING = _SIZES.split(" ")
 
 
 def of_one_job(parts: list[list[Entry]], what: str, notes: list[str]) -> list[Entry]:
-    """Return the settings of all parts without those that belong to another job, which are noted.
+    """Return the settings of one job. Parts that describe a different job are named in `notes`.
 
     The job is that of the part with the most settings, the first among equals. Another part
     belongs to it unless it sets a size to a different value.
@@ -59,7 +59,7 @@ def _difference(sizes: dict[str, str], of_job: dict[str, str]) -> str:
 
 
 def _ordinal(at: int, sizes: list[dict[str, str]]) -> str:
-    """Return the place of a part among those that set sizes, such as "first"."""
+    """Return which of the parts that set sizes this one is, such as "first"."""
     before = len([found for found in sizes[:at] if found])
     names = ("first", "second", "third")
     return names[before] if before < len(names) else f"{before + 1}th"
