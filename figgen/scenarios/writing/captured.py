@@ -43,7 +43,8 @@ def overlaps_experts(setup: TrainingSetup, left_out: dict[str, str]) -> bool:
 
 def needs_current_scaling(setup: TrainingSetup) -> bool:
     """Return whether the job recomputes what FP8 with delayed scaling cannot."""
-    return not setup.recomputation.modules.isdisjoint(("layernorm", "moe_act"))
+    again = setup.recomputation.modules
+    return "layernorm" in again or "moe_act" in again
 
 
 def _not_captured(setup: TrainingSetup) -> str:
@@ -51,7 +52,7 @@ def _not_captured(setup: TrainingSetup) -> str:
     again = setup.recomputation
     if setup.cuda_graphs == "layers" and again.method:
         return "graphs of layers have no whole layers to recompute"
-    drops = setup.dropout and not again.modules.isdisjoint(("core_attn", "mlp", "moe"))
+    drops = setup.dropout and any(module in again.modules for module in ("core_attn", "mlp", "moe"))
     if setup.cuda_graphs in ("layers", "step") and drops:
         return "graphs capture no dropout that is computed again"
     return ""
