@@ -39,8 +39,8 @@ class Placed:
 
 
 INTERVAL = (
-    " Times are predicted; we expect eight in ten real runs to take {{ predicted_low:.2f}} to "
-    "{{ predicted_high:.2f}} times the predicted time (the interval for {{ predicted_of }})."
+    " Predicted times: about 80% of real runs take {{ predicted_low:.2f}} to "
+    "{{ predicted_high:.2f}} times as long ({{ predicted_of }})."
 )
 """Ends the caption of each figure that shows a predicted time."""
 

@@ -98,15 +98,15 @@ def test_a_predicted_time_ends_its_caption_with_the_interval_of_its_class(conver
     html, problems, _, _ = convert(STEP)
     assert problems == []
     caption = re.sub("<[^>]+>", "", html[html.index("<figcaption>") : html.index("</figcaption>")])
-    interval = f"to take {known.low:.2f} to {known.high:.2f} times the predicted time"
-    assert f"{interval} (the interval for Megatron on Ampere, dense)" in caption
+    interval = f"80% of real runs take {known.low:.2f} to {known.high:.2f} times as long"
+    assert f"{interval} (Megatron on Ampere, dense)" in caption
 
 
 def test_a_time_for_a_chosen_share_of_the_peak_is_no_prediction(convert):
     chosen = STEP.replace("caption:", "options: compute_efficiency=0.5\ncaption:")
     html, problems, _, _ = convert(chosen)
     assert problems == []
-    assert "Times are predicted" not in html
+    assert "Predicted times" not in html
 
 
 def test_a_reference_to_a_figure_becomes_its_number(convert):
