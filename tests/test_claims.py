@@ -37,7 +37,7 @@ def test_every_stage_of_zero_has_megatrons_option() -> None:
     """docs/user-guide/parallelism-guide.md of Megatron-LM: optim, optim_grads and the third one."""
     rows = re.findall(r"^\| ([0-3])[ ,].*\|$", page("zero-fsdp"), re.M)
     assert rows == ["0", "1", "2", "3"]
-    table = re.search(r"\| Stage \| Divided .*?\n\n", page("zero-fsdp"), re.S)
+    table = re.search(r"\| Stage \| Sharded .*?\n\n", page("zero-fsdp"), re.S)
     assert table
     cells = [line.strip("|").split("|") for line in table[0].strip().splitlines()[2:]]
     assert all(cell.strip() for row in cells for cell in row)
@@ -318,3 +318,18 @@ def test_1f1b_waits_for_nearly_two_messages_with_every_microbatch() -> None:
     assert waited == pytest.approx(68)  # as the caption on slow messages has it
     assert waited / batch == pytest.approx(2 * (ranks - 1) / ranks, rel=0.25)
     assert "1F1B waits for nearly two" in page("placement")
+
+
+def test_the_zero_chapter_says_what_its_tables_count() -> None:
+    """By hand: 18 bytes per parameter, and a ring over whole nodes that shares eight ports."""
+    choice = build("zero-choice", {})
+    assert choice.values["usable"].value == 0.6  # three fifths, as its caption says
+    eight = model("llama-3-8b").parameters
+    assert eight * (6 + 12 / 4096) > choice.values["room"].value > eight * (2 + 16 / 8)
+    assert "three fifths of an H100" in page("zero-fsdp")
+    flat, hybrid = 3 * 63 / 64 * 14e9 / 8, 2 * 7 / 8 * 14e9 / 8
+    traffic = build("hybrid-traffic", {}).values
+    assert traffic["flat_nic"].value == pytest.approx(flat)
+    assert traffic["hybrid_nic"].value == pytest.approx(hybrid)
+    assert 0.5 < hybrid / flat < 1
+    assert "saves less than half of each NIC's bytes" in page("zero-fsdp")
