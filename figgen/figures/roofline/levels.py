@@ -205,13 +205,14 @@ def cloud_networks() -> Table:
     for chip_name, link_name, gpus in CLOUDS:
         chip, network = accelerator(chip_name), link(link_name)
         bandwidth = network.bandwidth_bytes_per_s / (gpus if network.per == "node" else 1)
-        ridge = float(ridge_point(chip.peak_flops_per_s(), bandwidth))
-        seen = network.bandwidth.seen
-        rows.append((network.title, chip.short_title, gpus, bandwidth, ridge, seen))
+        peak, seen = chip.peak_flops_per_s(), network.bandwidth.seen
+        ridge = float(ridge_point(peak, bandwidth))
+        rows.append((network.title, chip.short_title, gpus, peak, bandwidth, ridge, seen))
         key = identifier(f"{chip_name}_{link_name}")
         values |= {key: Named(bandwidth, "B/s"), f"{key}_ridge": Named(ridge, "FLOP/B")}
     columns = (
         *headings("network", "GPU", "GPUs in a machine"),
+        Column(label="peak in BF16", unit="FLOP/s", spec="flops"),
         Column(label="per GPU per direction", unit="B/s", spec="si"),
         Column(label="ridge in BF16", unit="FLOP/B", spec=",.0f"),
         Column(label="source read"),
