@@ -12,7 +12,7 @@ from figgen.formulas.pipeline import (
     pipeline_boundary_bytes,
     pipeline_total_bytes,
 )
-from figgen.formulas.placement import pipeline_rank_bytes
+from figgen.formulas.placement import split_pipeline_rank_bytes
 from figgen.models.pipeline.stage_placement import Placement, looping, v_shape
 from figgen.plotting.placed import box_at, headings
 from figgen.registry import figure
@@ -125,15 +125,21 @@ def pipeline_volumes(
     microbatch_size: int,
     sequence: int,
     hidden: int,
+    tp: int = 1,
 ) -> Table:
-    """Messages and bytes of one step, 16 bits; row i has stages[i] and chunks[i]."""
+    """Messages and bytes of one step, 16 bits; row i has stages[i] and chunks[i].
+
+    Each of `tp` tensor-parallel ranks sends an equal share of a message.
+    """
     check_equal_lengths(stages=stages, chunks=chunks)
     message = float(pipeline_boundary_bytes(microbatch_size, sequence, hidden, 2))
     rows: list[tuple[Scalar, ...]] = []
     values = {"message": Named(message, "B"), "microbatches": Named(microbatches)}
     for p, v in zip(stages, chunks, strict=True):
         total = float(pipeline_total_bytes(microbatches, p, v, message))
-        own = float(pipeline_rank_bytes(microbatches, v, microbatch_size, sequence, hidden, 2))
+        own = float(
+            split_pipeline_rank_bytes(microbatches, v, microbatch_size, sequence, hidden, 2, tp)
+        )
         sizes = {"stages": p, "microbatches": microbatches, "chunks": v}
         busy = 1 - float(interleaved_bubble_fraction(**sizes))
         rows.append((p, v, round(total / message), total, own, busy))
@@ -141,7 +147,7 @@ def pipeline_volumes(
     columns = (
         *headings("stages P", "chunks V"),
         Column(label="messages", spec=","),
-        *headings("all boundaries", "sent by an inner rank", unit="B", spec="si"),
+        *headings("all boundaries", "sent by an inner GPU", unit="B", spec="si"),
         Column(label="busy", spec=".1%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

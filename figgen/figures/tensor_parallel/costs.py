@@ -63,13 +63,18 @@ def tp_step_bytes(
     pp: int = 8,
     dp: int = 16,
     microbatches: int = 32,
+    all_reduces: float = ALL_REDUCES,
 ) -> Bars:
-    """Bytes that a GPU inside the pipeline sends per step, by axis; one sequence a microbatch."""
+    """Bytes that a GPU inside the pipeline sends per step, by axis; one sequence a microbatch.
+
+    A layer sends what `all_reduces` would: with sequence parallelism ten halves of one, so five.
+    """
+    check_between("all_reduces", all_reduces, 1, 10)
     shape = catalog_model(model)
     length, hidden = shape.shape.sequence, shape.hidden
     sent = {
         "tp": tensor_parallel_step_bytes(
-            microbatches, shape.layers, pp, ALL_REDUCES, tp, 1, length, hidden, BYTES
+            microbatches, shape.layers, pp, all_reduces, tp, 1, length, hidden, BYTES
         ),
         "dp": sharded_data_parallel_bytes(dp, shape.parameters, tp, pp, BYTES),
         "pp": split_pipeline_rank_bytes(microbatches, 1, 1, length, hidden, BYTES, tp),
