@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.scenarios.taking.python import MESHES
+from figgen.scenarios.taking.python import MESHES, without_docstrings
 from figgen.scenarios.taking.yaml import key_end, uncommented
 from figgen.scenarios.texts.entry import is_name
 
@@ -33,7 +33,7 @@ def format_of(text: str) -> str:
         return "yaml"
     if any(call in said for call in MESHES) or "ModelDataParallelTopology(" in said:
         return "python"
-    return _of_lines(said)
+    return _of_lines(without_docstrings(said) if "\ndef " in said else said)
 
 
 def _begun(text: str) -> str:

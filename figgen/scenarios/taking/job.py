@@ -16,8 +16,8 @@ from figgen.scenarios.taking.megatron import FAMILY, megatron_may_matter
 from figgen.scenarios.taking.names import key_of
 from figgen.scenarios.taking.other_words import in_known_words
 from figgen.scenarios.taking.own_lines import OwnNames, read_address, read_own_command
-from figgen.scenarios.taking.python import commented_commands, read_python
-from figgen.scenarios.taking.shell import Shell
+from figgen.scenarios.taking.python import commented_commands, read_programs
+from figgen.scenarios.taking.shell import Shell, asked_in
 from figgen.scenarios.taking.sizes import take_model
 from figgen.scenarios.taking.slips import meant
 from figgen.scenarios.taking.state import take_state
@@ -85,7 +85,7 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
     take_batch(given, dialect)
     take_schedule(given, dialect)
     whole = any(name in given.taken for name in DESCRIBING)
-    take_state(given, dialect if whole else "layout")
+    take_state(given, dialect if whole or dialect in ("accelerate", "deepspeed") else "layout")
     if not whole:
         given.assumed.pop("zero_stage", None)
         given.assumed.pop("recompute", None)
@@ -161,8 +161,8 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
         return "axolotl"
     if "finetuning_type" in names and "tensor_model_parallel_size" in names:
         return "megatron-core"
-    if "swift" in programs.split(" ") and any(one.value == "swift" for one in entries):
-        return "ms-swift"
+    if "swift" in programs.replace("/", " ").split(" "):
+        return "megatron-core" if "_megatron" in programs else "ms-swift"
     if "llamafactory" in programs or "finetuning_type" in names or "cutoff_len" in names:
         return "llama-factory"
     if "global_train_batch_size" in names or "device_train_microbatch_size" in names:
@@ -216,7 +216,7 @@ def _entries(text: str, kind: str, answers: dict[str, str], shell: Shell) -> lis
     if kind == "toml":
         return read_toml(text)
     if kind == "python":
-        found = read_python(text)
+        found = read_programs(text, shell.notes)
         return found + read_script(commented_commands(text), answers, shell)
     return read_script(text, answers, shell)
 
@@ -245,19 +245,34 @@ def _note_variables(given: Given, shell: Shell) -> None:
     given.notes.extend(shell.notes)
     for said in shell.unquoted:
         given.notes.append(f"{said[:40]}: a value with a space needs quotes; using its first word")
+    choices: dict[str, list[str]] = {}
     for options, names in shell.undecided:
-        used = [word for word in options.split() if word[:2] == "--" and key_of(word)]
-        if used and names:
-            given.notes.append(f"{names} decides whether {' '.join(used)} is given; it is read")
+        used = " ".join([word for word in options.split() if word[:2] == "--" and key_of(word)])
+        empty = options.strip(" \\\n") == ""
+        if (used or empty) and names and used not in choices.get(names, []):
+            choices[names] = [*choices.get(names, []), used]
+    for names, lists in choices.items():
+        if len(lists) > 1:  # they can't all be given
+            _ask(given, names)
+        elif lists[0]:
+            given.notes.append(f"{names} decides whether {lists[0]} is given; it is read")
     for name in shell.changed():
         values = shell.values[name]
         if name in shell.used and name not in RANKS and all(is_whole(value) for value in values):
             said = ", ".join(values)
             given.notes.append(f"{name} is set more than once ({said}); using the last value")
+            _ask(given, shell.deciding.get(name, ""))
     for name, value in shell.defaults.items():
         set_here = name in shell.variables or name in shell.answers
         if not set_here and name not in RANKS and is_whole(value):
             given.notes.append(f"${name} is not set; using its default {value}")
+
+
+def _ask(given: Given, names: str) -> None:
+    """Ask for variables such as "$MODEL, $SIZE"."""
+    for name in asked_in(names):
+        if name not in given.asked:
+            given.asked.append(name)
 
 
 FILES = ("configuration_file", "config_file", "fsdp_config")

@@ -42,6 +42,9 @@ LAUNCHER_SWITCHES = (
 )  # fmt: skip
 """Options of launchers without a value, which the script may follow."""
 
+LISTS = ("args", "arguments", "options", "opts", "flags", "params")
+"""Ends of names of variables that hold options."""
+
 SLURM_SHORT = "NnGcpJtAoewDq"
 """One-letter options of Slurm, whose value may follow without a blank."""
 
@@ -58,7 +61,8 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
         else:
             _options(words, 1, "sbatch", entries)
     commands = [command_entries(command, shell) for command in shell.commands]
-    entries.extend(of_one_job(commands, "commands", shell.notes))
+    training = [found for found in commands if not _is_beside(found)]
+    entries.extend(of_one_job(training if any(training) else commands, "commands", shell.notes))
     for document in shell.documents:
         entries.extend(_document(document, shell))
     alone = not any(one.origin == "script" and key_of(one.name) for one in entries)
@@ -70,6 +74,24 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
             _options(_split(value), 0, "script", entries)
         entries.append(entry(name, value, "script" if settings else "variable"))
     return entries
+
+
+BESIDE = (
+    "inference", "decode", "generate", "evaluate", "eval", "convert", "export", "preprocess",
+    "tokenize", "download", "merge", "serve",
+)  # fmt: skip
+"""Words in the paths of programs that train nothing."""
+
+
+def _is_beside(command: list[Entry]) -> bool:
+    """Return whether a command starts a program that prepares, converts or uses a model."""
+    plain = ""
+    for one in command:
+        if one.name == "program":
+            for letter in one.value.lower():
+                plain += letter if letter.isalpha() else " "
+    words = plain.split()
+    return any(word in words for word in BESIDE) and not any("train" in word for word in words)
 
 
 SETTING_UP = (".", "source", "exit", "echo", "cd", "mkdir", "module", "export", "set", "ulimit")
@@ -137,7 +159,7 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
             # Options without a program belong to a script.
             at = _option(words, at, "script" if origin == "variable" else origin, entries)
             continue
-        elif "=" in word or chooses(word):
+        elif "=" in word or chooses(word) or _is_open_list(word):
             _override(word, origin, entries)
         elif origin in ("launcher", "slurm", "mpi") and program not in WRAPPERS:
             entries.append(entry("program", word, "script"))
@@ -229,10 +251,17 @@ def _option(words: list[str], at: int, origin: str, entries: list[Entry]) -> int
             break
         if one and (follows.endswith((".py", ".sh")) or _is_program(follows)):
             break
+        if _is_open_list(follows):
+            break
         values.append(follows)
         at += 1
     entries.append(entry(name, " ".join(values), origin))
     return at
+
+
+def _is_open_list(word: str) -> bool:
+    """Return whether a word is a variable for options that the text doesn't set, and no value."""
+    return word[:1] == "$" and word.lower().endswith(LISTS)
 
 
 def _is_program(word: str) -> bool:
@@ -250,7 +279,10 @@ def _is_override(word: str) -> bool:
 
 
 def _override(word: str, origin: str, entries: list[Entry]) -> None:
-    """Store a word such as `model.num_layers=32` or `data={a: 1}`."""
+    """Store a word such as `model.num_layers=32`, `data={a: 1}` or `$EXTRA_ARGS`."""
+    if _is_open_list(word):
+        entries.append(entry(word, "", "script"))
+        return
     if chooses(word):
         entries.append(chosen(word, origin))
         return

@@ -36,9 +36,16 @@ def completed_job(job: TakenJob, names: OwnNames, models: dict[str, Sizes]) -> T
     job = replace(job, assumed={**job.assumed, **changed})
     known: Values = {**job.assumed, **taken}
     name = "" if "model" in known else name_of_sizes(known, taken, models)
+    notes = list(job.notes)
     if name:
         taken["model"] = name
         known["model"] = name
+        if "vocab" not in known:
+            notes.append(
+                f"the sizes are those of {name}; the text has no vocabulary, so its "
+                f"{models[name]['vocab']:,} tokens are used"
+            )
+    job = replace(job, notes=notes)
     own = job.dialect == "figgen"
     based = own and any(one.lstrip("-") in ("preset", "run") for one in job.left)
     if job.asked or job.dialect in NO_JOBS or based:

@@ -46,16 +46,17 @@ KEYS: dict[str, tuple[str, ...]] = {
         "parallelism_config_tp_size", "autotp_size", "tensor_parallel", "tp_degree",
         "model_tensor_parallel_size", "intra_layer_model_parallel_size", "mesh.tp", "num_mp",
         "target_tensor_parallel_size", "tensor_parallel.tp_size", "tensor_parallel_dim",
+        "tensor_parallelism",
     ),
     "pp": (
         "pp", "pipeline_model_parallel_size", "pipeline_parallel_degree", "pipeline_parallel_size",
         "pipe_parallel_size", "parallelism.pp", "megatron_lm_pp_degree", "pp_size", "pp_degree",
-        "num_pp", "num_stages", "mesh.pp",
+        "num_pp", "num_stages", "mesh.pp", "pipeline_parallelism",
     ),
     "cp": (
         "cp", "context_parallel_size", "context_parallel_degree", "cp_size", "parallelism.cp",
         "parallelism_config_cp_size", "sequence_parallel_degree", "sequence_parallel_size",
-        "cp_degree", "mesh.cp",
+        "cp_degree", "mesh.cp", "context_parallelism",
     ),
     "ulysses": (
         "parallelism_config_sp_size", "ulysses_sequence_parallel_size", "sp_size",
@@ -91,7 +92,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "virtual_layers": ("num_layers_per_virtual_pipeline_stage",),
     "virtual_stages": (
         "vp", "num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size",
-        "virtual_pipeline_parallel_size",
+        "virtual_pipeline_parallel_size", "virtual_pipeline_parallelism",
     ),
     "stage_layers": ("pipeline_parallel_layers_per_stage",),
     "schedule": ("pipeline_parallel_schedule", "pp_engine"),
@@ -115,11 +116,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "accumulation": (
         "gradient_accumulation_steps", "batch_accumulation_per_replica", "num_micro_batches",
         "accumulate_grad_batches", "grad_accum_steps", "gradient_accumulation", "gas",
+        "num_pp_microbatches",
     ),
     "sequence": (
         "seq_length", "seq_len", "sequence_length", "sequence_len", "max_seq_length", "max_seq_len",
         "cutoff_len", "model_max_length", "encoder_seq_length", "max_length", "context_length",
         "seqlen", "train_seq_len", "tokenizer.max_seq_len", "block_size", "max_context_width",
+        "max_context_length",
     ),
     "prompt_tokens": ("max_prompt_length", "max_prompt_len", "source_max_len"),
     "answer_tokens": ("max_completion_length", "target_max_len"),
@@ -310,7 +313,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "untied": ("untie_embeddings_and_output_weights", "no_weight_tying"),
     "tied": ("tie_word_embeddings", "share_embeddings_and_output_weights"),
     "position_kind": ("position_embedding_type", "pos_emb"),
-    "no_positions": ("no_position_embedding",),
+    "no_positions": ("no_position_embedding", "attn_config.alibi", "attn_config.rope"),
     "rotary": (
         "use_rotary_position_embeddings", "use_llama2_rotary_position_embeddings",
         "use_mistral_rotary_position_embeddings",

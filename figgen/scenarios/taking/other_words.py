@@ -152,6 +152,11 @@ def _verl(entries: list[Entry]) -> list[Entry]:
             found.append(entry(last, one.words, one.origin))
         elif last == "ppo_micro_batch_size_per_gpu" and ".actor." in one.name:
             found.append(entry("micro_batch_size", one.words, one.origin))
+        elif last == "ppo_micro_batch_size" and ".actor." in one.name and is_whole(one.value):
+            size = int(one.value) // max(1, _product(entries, VERL_GPUS))  # that of all GPUs
+            found.append(entry("micro_batch_size", str(max(1, size)), one.origin))
+        elif one.name.endswith(("actor.fsdp_config.param_offload", ".optimizer_offload")):
+            found.append(one)
         elif last == "ulysses_sequence_parallel_size" and ".actor." in one.name:
             split = int(one.value) if is_whole(one.value) else 1
             found.append(entry("context_parallel_size", one.words, one.origin))
@@ -175,6 +180,17 @@ def _verl(entries: list[Entry]) -> list[Entry]:
         size = max(1, numbers["together"] * split // tokens)
         found.append(entry("micro_batch_size", str(size), "script"))
     return found
+
+
+VERL_GPUS = ("trainer.nnodes", "trainer.n_gpus_per_node")
+
+
+def _product(entries: list[Entry], names: tuple[str, ...]) -> int:
+    """Return the product of the whole numbers under some names."""
+    product = 1
+    for one in entries:
+        product *= int(one.value) if one.name in names and is_whole(one.value) else 1
+    return product
 
 
 VERL_OTHERS = ("data.", "critic.", "reward_model.", "algorithm.", "actor_rollout_ref.")

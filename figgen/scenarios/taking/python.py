@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from figgen.scenarios.taking.arithmetic import computed
 from figgen.scenarios.taking.conditions import compared_sums
 from figgen.scenarios.taking.names import key_of
@@ -39,6 +41,37 @@ def read_python(text: str) -> list[Entry]:
     entries.extend([one for one in _without_defaults(lines) if one.name != "dim" or not adapted])
     found = _assigned_values([*entries, *_defaults(text)])
     return [one for one in found if not one.name.startswith("args.")]
+
+
+def without_docstrings(text: str) -> str:
+    """Return a program without its strings of several lines, unless a name is set to one."""
+    for quotes in ('"""', "'''"):
+        parts = text.split(quotes)
+        kept = parts[0]
+        for at in range(2, len(parts), 2):
+            said = parts[at - 2].rpartition("\n")[2].strip()
+            kept += quotes + parts[at - 1] + quotes if said else ""
+            kept += parts[at]
+        text = kept if len(parts) % 2 else text
+    return text
+
+
+def read_programs(text: str, notes: list[str]) -> list[Entry]:
+    """Return the settings of a program, or of one of its functions that each return a whole job."""
+    text = without_docstrings(text)
+    parts = text.split("\ndef ")
+    whole = [part for part in parts[1:] if "Trainer.Config(" in part]
+    if len(whole) < 2:
+        return read_python(text)
+    longest = whole[0]
+    for part in whole:
+        longest = part if len(part) >= len(longest) else longest
+    names = ", ".join([part.partition("(")[0] for part in parts[1:] if ".Config:" in part])
+    notes.append(
+        f"the text has several jobs ({names}); reading {longest.partition('(')[0]}: to read a "
+        "different one, give it alone"
+    )
+    return [*read_python(longest), entry("program", "torchtitan", "script")]
 
 
 def _running(text: str) -> list[str]:
@@ -112,6 +145,9 @@ def _calls(text: str) -> list[Entry]:
             found.append(entry("adapter", "lora", "python"))
         if call.startswith("Fast") and "use_gradient_checkpointing" not in text:
             found.append(entry("gradient_checkpointing", "unsloth", "python"))
+    for kind in ("Full", "Selective"):
+        if f"activation_checkpoint={kind}AC." in text:
+            found.append(entry("activation_checkpoint.mode", kind.lower(), "python"))
     for call, name in FIRST_ARGUMENTS.items():
         said = text.partition(call + "(")[2].strip()
         if said[:1] in ("'", '"'):
@@ -298,6 +334,8 @@ def _assigned(name: str, text: str) -> str:
 def _keywords(line: str) -> list[Entry]:
     """Return `name=value` and `name: value` of a line whose value is a number, word or list."""
     found: list[Entry] = []
+    line = re.sub(r": *[A-Za-z_.]+\[[^\]=]*\] *=", ": int =", line)  # of a type in brackets
+    line = re.sub(r"(?:[a-z]+\()?os\.(?:getenv|environ\.get)\([^,()]*, *", "", line)  # its default
     at = line.find("=")
     while at > 0:
         start = at

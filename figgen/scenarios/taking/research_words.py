@@ -155,7 +155,7 @@ FAIRSEQ2 = {
     "trainer.data_parallelism": "fsdp", "trainer.mixed_precision.dtype": "precision",
     "trainer.grad_accumulation.num_batches": "gradient_accumulation_steps",
     "model.arch": "model_name", "dataset.batch_size": "micro_batch_size",
-    "model.dtype": "training.dtype",
+    "model.dtype": "training.dtype", "model.config_overrides.hf_name": "model_name",
 }  # fmt: skip
 
 

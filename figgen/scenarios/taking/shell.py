@@ -34,7 +34,8 @@ class Shell:
 
     `unquoted` are assignments followed by a number, which is no command, such as `TP=4 5`, and
     `undecided` are options in branches that variables without a value decide, with those variables.
-    `notes` are for the reader.
+    `deciding` are the variables without a value that decide that of another one, and `arguments`
+    the variables set to arguments of the script, such as `$1`. `notes` are for the reader.
     """
 
     answers: dict[str, str]
@@ -48,6 +49,8 @@ class Shell:
     unquoted: list[str] = field(default_factory=list)
     branches: Branches = field(default_factory=Branches)
     undecided: list[tuple[str, str]] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    deciding: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def changed(self) -> list[str]:
@@ -343,17 +346,22 @@ def _assign(name: str, value: str, more: bool, shell: Shell) -> None:
         return  # `if [ $PP -eq 0 ]; then PP=1; fi` leaves what nobody has set open
     if not is_known(value) and before and is_known(before) and not shell.branches.sure():
         return  # `--tp) TP=$2;;` in a loop over arguments: TP keeps its earlier value
-    if value.strip()[:1] == "-" and not shell.branches.sure():
+    if value.strip()[:1] in ("-", "") and not shell.branches.sure():
         shell.undecided.append((value, shell.branches.deciding()))
     if more:
         value = before + " " + value
-    shell.variables[name] = "$" + name if value.startswith("$(") else value
+    if _is_argument(value):
+        shell.arguments.append(name)
+    named = value.startswith("$(") or _is_argument(value)
+    shell.variables[name] = "$" + name if named else value
     continues = before != "" and before in value
     if not is_known(value) or continues:
         return
     given = shell.values.get(name, [])
     if value not in given:
         given.append(value)
+    if given and not shell.branches.sure():
+        shell.deciding[name] = shell.branches.deciding()
     shell.values[name] = given
 
 
@@ -418,7 +426,8 @@ def _braced(inner: str, shell: Shell) -> str:
             return expand(rest[len(sign) :], shell) if value and is_known(value) else ""
     for sign in (":-", ":=", "-", "="):
         if rest.startswith(sign):
-            if value and (is_known(value) or name in shell.variables) and not _is_argument(value):
+            set_here = name in shell.variables and name not in shell.arguments
+            if value and (is_known(value) or set_here) and not _is_argument(value):
                 return value
             default = expand(rest[len(sign) :].strip('"'), shell)
             if shell.branches.live():

@@ -6,24 +6,24 @@ from figgen.scenarios.taking.given import Given, assume, switch_of, take, text_o
 from figgen.scenarios.taking.published import published_sizes
 from figgen.scenarios.texts.entry import normal
 
-CATALOG_NAMES = (
-    ("llama31405b", "llama-3-405b"), ("llama3405b", "llama-3-405b"), ("llama3170b", "llama-3-70b"),
-    ("llama3370b", "llama-3-70b"), ("llama370b", "llama-3-70b"), ("llama318b", "llama-3-8b"),
-    ("llama38b", "llama-3-8b"), ("llama321b", "llama-3-1b"), ("llama31b", "llama-3-1b"),
-    ("llama27b", "llama-2-7b"), ("llama213b", "llama-2-13b"), ("llama270b", "llama-2-70b"),
+OTHER_NAMES = (
+    ("llama31405b", "llama-3-405b"), ("llama3170b", "llama-3-70b"),
+    ("llama3370b", "llama-3-70b"), ("llama318b", "llama-3-8b"), ("llama321b", "llama-3-1b"),
     ("llama7b", "llama-1-7b"), ("llama13b", "llama-1-13b"), ("llama33b", "llama-1-33b"),
-    ("llama30b", "llama-1-33b"), ("llama65b", "llama-1-65b"), ("mixtral8x22b", "mixtral-8x22b"),
-    ("mixtral8x7b", "mixtral-8x7b"), ("mistral7b", "mistral-7b"), ("deepseekv3", "deepseek-v3"),
-    ("deepseekr1", "deepseek-v3"), ("deepseekv2", "deepseek-v2"), ("qwen38b", "qwen-3-8b"),
-    ("qwen314b", "qwen-3-14b"), ("qwen332b", "qwen-3-32b"), ("qwen330ba3b", "qwen-3-30b-a3b"),
-    ("qwen3235ba22b", "qwen-3-235b-a22b"), ("gptoss120b", "gpt-oss-120b"),
-    ("gemma327b", "gemma-3-27b"), ("kimik2", "kimi-k2"), ("grok1", "grok-1"),
-    ("nemotron4340b", "nemotron-4-340b"), ("olmo27b", "olmo-2-7b"), ("olmo213b", "olmo-2-13b"),
-    ("olmo232b", "olmo-2-32b"), ("olmo211247b", "olmo-2-7b"), ("olmo2112413b", "olmo-2-13b"),
-    ("olmo2032532b", "olmo-2-32b"), ("bloom176b", "bloom-176b"), ("opt175b", "opt-175b"),
-    ("gpt3175b", "gpt-3-175b"), ("zephyr7b", "mistral-7b"), ("vicuna7b", "llama-2-7b"),
-    ("vicuna13b", "llama-2-13b"), ("gpt2xl", "gpt-2-xl"), ("granite40hsmall", "granite-4-h-small"),
+    ("llama30b", "llama-1-33b"), ("llama65b", "llama-1-65b"), ("deepseekr1", "deepseek-v3"),
+    ("olmo211247b", "olmo-2-7b"), ("olmo2112413b", "olmo-2-13b"), ("olmo2032532b", "olmo-2-32b"),
+    ("zephyr7b", "mistral-7b"), ("vicuna7b", "llama-2-7b"), ("vicuna13b", "llama-2-13b"),
+    ("granite40hsmall", "granite-4-h-small"),
 )  # fmt: skip
+"""Names of models without punctuation that the catalog writes differently."""
+
+_MODELS = (
+    "llama-3-405b llama-3-70b llama-3-8b llama-3-1b llama-2-7b llama-2-13b llama-2-70b "
+    "mixtral-8x22b mixtral-8x7b mistral-7b deepseek-v3 deepseek-v2 qwen-3-8b qwen-3-14b "
+    "qwen-3-32b qwen-3-30b-a3b qwen-3-235b-a22b gpt-oss-120b gemma-3-27b kimi-k2 grok-1 "
+    "nemotron-4-340b olmo-2-7b olmo-2-13b olmo-2-32b bloom-176b opt-175b gpt-3-175b gpt-2-xl"
+)
+CATALOG_NAMES = (*OTHER_NAMES, *[(name.replace("-", ""), name) for name in _MODELS.split(" ")])
 """Names of models without punctuation, and their names in the catalog."""
 
 OTHER_MODELS = (
@@ -31,6 +31,9 @@ OTHER_MODELS = (
     "draft", "mini", "vl", "omni",
 )  # fmt: skip
 """Parts of names that denote a model other than the one named."""
+
+FAMILIES = ("gemma", "llama", "qwen", "mistral", "mixtral", "deepseek", "mamba", "falcon", "pythia")
+"""Names of families, of which a model's name has one."""
 
 SIZES = (
     "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "top_k",
@@ -54,6 +57,8 @@ def catalog_name(said: str) -> str:
         if at < 0 or (at > 0 and plain[at - 1].isalnum() and not _starts(plain, at)):
             continue
         rest = plain[at + len(name) :]
+        if any(other in plain and other not in name for other in FAMILIES):
+            continue
         if any(other in plain for other in OTHER_MODELS) or (rest[:1].isdigit() and best):
             continue
         return model
@@ -181,7 +186,7 @@ def _take_kinds(given: Given, dialect: str) -> None:
         "gpt-neox",
         "nemo",
         "megatron-bridge",
-    )
+    ) or text_of(given, "model_name").startswith("mpt_causal")
     activation = text_of(given, "activation").split(" ")[0].lower()
     if switch_of(given, "quick_geglu"):
         take(given, "activation", "geglu")
@@ -318,9 +323,6 @@ def _assume_ffn(given: Given, dialect: str) -> None:
         assume(given, "ffn", 4 * hidden)
 
 
-NEOX_BLOCK = 256
-
-
 def _shrink_ffn(given: Given) -> None:
     """Divide the width by three for GPT-NeoX, whose gated blocks take a third for each matrix.
 
@@ -335,7 +337,7 @@ def _shrink_ffn(given: Given) -> None:
     width = given.taken.get("ffn", given.assumed.get("ffn", 0))
     if isinstance(width, int) and given.taken.get("activation") in ("swiglu", "geglu"):
         third = width * 2 // 3 // 2
-        each = (third + NEOX_BLOCK - 1) // NEOX_BLOCK * NEOX_BLOCK
+        each = (third + block - 1) // block * block if block else third
         given.assumed.pop("ffn", None)
         take(given, "ffn", each)
 

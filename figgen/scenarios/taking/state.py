@@ -94,9 +94,9 @@ def _take_zero(given: Given, dialect: str) -> None:
 
 def _deepspeed_file(given: Given) -> str:
     """Return the last name of a DeepSpeed file, whose folder may be unknown; "" without one."""
-    text = text_of(given, "deepspeed_file")
-    files = [one.value for one in given.keys.get("deepspeed_file", []) if "." in one.value]
-    return files[-1] if files else text
+    files = [one for one in given.keys.get("deepspeed_file", []) if "." in one.value]
+    given.heeded.extend([one.name for one in files])
+    return files[-1].value if files else text_of(given, "deepspeed_file")
 
 
 def _assume_default(
@@ -403,6 +403,8 @@ def _take_sequence_parallel(given: Given, dialect: str) -> None:
         take(given, "sequence_parallel", said)
     elif mode:
         take(given, "sequence_parallel", "SCATTER" in mode)
+    elif split and "model_recipe_name" in [normal(one.name) for one in given.entries]:
+        assume(given, "sequence_parallel", True, "the performance scripts' default")
     elif split and dialect in (*MEGATRON, "gpt-neox", "deepspeed", "deepspeed-topology"):
         assume(given, "sequence_parallel", False)
     elif split and dialect == "torchtitan":

@@ -5,6 +5,7 @@ Source: torchtitan 0.2.2, torchtitan/config/job_config.py, and 0.3.0, torchtitan
 
 from __future__ import annotations
 
+from figgen.scenarios.taking.arithmetic import computed
 from figgen.scenarios.texts.entry import Entry, entry
 
 
@@ -19,8 +20,21 @@ def chosen(word: str, origin: str) -> Entry:
 
 
 def plain_switches(entries: list[Entry]) -> list[Entry]:
-    """Return the entries with disabled switches, such as `--compile.no-enable`, set to false."""
-    return [_plain(one) for one in entries]
+    """Return the entries with disabled switches, such as `--compile.no-enable`, set to false.
+
+    A batch that is given in tokens becomes one in sequences.
+    """
+    length = [one.value for one in entries if one.name == "training.max_context_length"]
+    found: list[Entry] = []
+    for one in entries:
+        if one.name.endswith("num_tokens_per_microbatch_per_dp_rank"):
+            size = computed(one.words + " / " + length[0], {}) if length else ""
+            for name in ("local_batch_size", "micro_batch_size") if size else ():
+                found.append(entry(name, size, one.origin))
+            found.extend([] if size else [one])
+        else:
+            found.append(_plain(one))
+    return found
 
 
 def _plain(one: Entry) -> Entry:

@@ -86,7 +86,7 @@ def _xtuner(entries: list[Entry]) -> list[Entry]:
     if adapted:
         found.append(entry("adapter", "lora", "python"))
         found.append(entry("lora_target", "all-linear", "python"))
-    return found
+    return [*found, entry("recipe_of", "transformers", "python")]
 
 
 MISTRAL = {
