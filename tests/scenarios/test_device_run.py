@@ -52,10 +52,10 @@ def answer(record: Any) -> dict[str, Any]:
     return device_answer(predicted_device(device_run(record)))
 
 
-def test_measured_steps_are_predicted_to_three_per_cent_in_the_mean() -> None:
+def test_measured_steps_are_predicted_to_one_per_cent_in_the_mean() -> None:
     errors = [abs(answer(record)["difference"]) for record in H100]
-    assert fmean(errors) < 0.025
-    assert max(errors) < 0.06
+    assert fmean(errors) < 0.01
+    assert max(errors) < 0.03
 
 
 def test_steps_on_an_h200_are_predicted_from_its_datasheet_and_better_from_its_measurements() -> (
@@ -69,8 +69,8 @@ def test_steps_on_an_h200_are_predicted_from_its_datasheet_and_better_from_its_m
         for rates in ({}, ON_H200)
     )
     assert len(runs) == 12
-    assert fmean(alone) < 0.04
-    assert fmean(beside) < 0.035
+    assert fmean(alone) < 0.03
+    assert fmean(beside) < 0.025
     assert fmean(beside) < fmean(alone)
     assert max(alone) < 0.1
 
@@ -214,9 +214,9 @@ def test_parts_add_up_and_are_the_measured_ones() -> None:
             "copy": seconds["copy"],
         }
         for name, measured_s in measured.items():
-            # Norms of queries and keys under autocast are predicted 10 % too slow, eager passes
-            # in BF16 up to 8 % too fast, matmuls of a hot card 11 % too fast.
-            allowed = 0.07 if PREDICTED_BEFORE in record else 0.025
+            # Matmuls and attention of a hot card are predicted 11 % and 16 % too fast.
+            hot = PREDICTED_BEFORE in record and name in ("product", "attention")
+            allowed = 0.07 if hot else 0.025
             assert abs(parts[name] - measured_s) < allowed * step_s, (record["id"], name)
 
 

@@ -13,10 +13,12 @@ MATMUL, GROUPED, ATTENTION = "matmul", "grouped matmul", "attention"
 CONTIGUOUS, BROADCAST, STRIDED = "contiguous", "broadcast", "strided"
 SOFTMAX, SCATTER, FUSED, OPTIMIZER, COPY = "softmax", "scatter", "fused", "optimizer", "copy"
 CAST, MESSAGE, WAIT = "cast", "message", "wait"
-"""Kinds of operations. `contiguous` passes read and write whole vectors of one format; `broadcast`
-passes reduce, broadcast, or widen 16 bits to 32; `strided` passes go against the layout of a tensor
-(rotation, concatenation, transposition); compilers and libraries combine several into a `fused`
-pass; `cast` passes write 8 bits or fewer, with their scales."""
+"""Kinds of operations. `contiguous` passes read and write whole vectors of one format. PyTorch goes
+element by element where an operand is broadcast, reduced, transposed or of a different format, so
+that 16-bit elements take as long as 32-bit ones: such passes are `broadcast` in FP32 or where they
+widen 16 bits to 32, and `strided`, at half the rate, where they read and write 16 bits or multiply
+both formats. Compilers and libraries combine several into a `fused` pass; `cast` passes write 8
+bits or fewer, with their scales."""
 
 FORWARD, BACKWARD, WEIGHT, UPDATE = "forward", "backward", "backward by weight", "update"
 """Phases. `backward` computes input gradients, for which the previous layer waits; a schedule may

@@ -2,7 +2,10 @@
 
 Each table lists what the dispatcher records, with bytes read and written per element, once for FP32
 (the residual stream under autocast) and once for BF16. `tests/models/operations/` checks the tables
-against the operators that PyTorch dispatched and the tensors that it saved.
+against the operators that PyTorch dispatched and the tensors that it saved. The kind of each pass
+follows from the kernel that PyTorch launched for such operands in the trace of a step on an H100:
+it takes 3.0 to 4.4 ps for an element of transposed 16-bit tensors, 3.6 to 4.8 ps in FP32, and 5.4
+ps where it multiplies 16 by 32 bits (`elementwise_kernel`, `CatArrayBatchedCopy`).
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ RMS_NORM_FP32: tuple[Pass, ...] = (
 )  # fmt: skip
 RMS_NORM_BF16: tuple[Pass, ...] = (
     ("to FP32", BROADCAST, 6), ("square", CONTIGUOUS, 8), ("mean", BROADCAST, 4),
-    ("scale", BROADCAST, 8), ("to BF16", CONTIGUOUS, 6), ("weight", BROADCAST, 4),
+    ("scale", BROADCAST, 8), ("to BF16", CONTIGUOUS, 6), ("weight", STRIDED, 4),
 )  # fmt: skip
-HEAD_NORM_AUTOCAST: tuple[Pass, ...] = (*RMS_NORM_BF16[:-1], ("weight", BROADCAST, 6))
+HEAD_NORM_AUTOCAST: tuple[Pass, ...] = (*RMS_NORM_BF16[:-1], ("weight", STRIDED, 6))
 """A norm of heads; its input is the BF16 output of a linear layer, its weight FP32."""
 
 _OF_SQUARES: tuple[Pass, ...] = (
@@ -36,23 +39,23 @@ RMS_NORM_FP32_BACKWARD: tuple[Pass, ...] = (
     *_OF_SQUARES,
 )  # fmt: skip
 RMS_NORM_BF16_BACKWARD: tuple[Pass, ...] = (
-    ("weight", BROADCAST, 4), ("weight gradient", CONTIGUOUS, 6), ("sum of rows", BROADCAST, 2),
+    ("weight", STRIDED, 4), ("weight gradient", CONTIGUOUS, 6), ("sum of rows", BROADCAST, 2),
     ("to FP32", BROADCAST, 6), *_OF_SQUARES, ("to BF16", CONTIGUOUS, 6),
 )  # fmt: skip
 RMS_NORM_FROZEN_BACKWARD: tuple[Pass, ...] = (
-    ("weight", BROADCAST, 4), ("to FP32", BROADCAST, 6), *_OF_SQUARES, ("to BF16", CONTIGUOUS, 6),
+    ("weight", STRIDED, 4), ("to FP32", BROADCAST, 6), *_OF_SQUARES, ("to BF16", CONTIGUOUS, 6),
 )  # fmt: skip
 """The backward of a BF16 RMSNorm whose weight is frozen."""
 _OF_HEADS: tuple[Pass, ...] = (
-    ("to FP32", BROADCAST, 6), ("input gradient", STRIDED, 12), *_OF_SQUARES[1:-1],
-    ("sum of gradients", STRIDED, 12), ("to BF16", CONTIGUOUS, 6),
+    ("to FP32", BROADCAST, 6), ("input gradient", BROADCAST, 12), *_OF_SQUARES[1:-1],
+    ("sum of gradients", BROADCAST, 12), ("to BF16", CONTIGUOUS, 6),
 )  # fmt: skip
 HEAD_NORM_AUTOCAST_BACKWARD: tuple[Pass, ...] = (
-    ("weight", BROADCAST, 8), ("to BF16", CONTIGUOUS, 6), ("weight gradient", STRIDED, 10),
+    ("weight", BROADCAST, 8), ("to BF16", CONTIGUOUS, 6), ("weight gradient", BROADCAST, 10),
     ("sum of rows", BROADCAST, 4), *_OF_HEADS,
 )  # fmt: skip
 HEAD_NORM_BF16_BACKWARD: tuple[Pass, ...] = (
-    ("weight", BROADCAST, 4), ("weight gradient", STRIDED, 6), ("sum of rows", BROADCAST, 2),
+    ("weight", STRIDED, 4), ("weight gradient", STRIDED, 6), ("sum of rows", BROADCAST, 2),
     *_OF_HEADS,
 )  # fmt: skip
 
@@ -62,12 +65,12 @@ ROTARY_AUTOCAST: tuple[Pass, ...] = (
 )  # fmt: skip
 """BF16 times an FP32 table gives FP32, which attention casts back."""
 ROTARY_FP32: tuple[Pass, ...] = (
-    ("cosine", STRIDED, 8), ("negate half", STRIDED, 4), ("concatenate", STRIDED, 8),
-    ("sine", STRIDED, 8), ("sum", BROADCAST, 12), ("to BF16", CONTIGUOUS, 6),
+    ("cosine", BROADCAST, 8), ("negate half", BROADCAST, 4), ("concatenate", BROADCAST, 8),
+    ("sine", BROADCAST, 8), ("sum", BROADCAST, 12), ("to BF16", CONTIGUOUS, 6),
 )  # fmt: skip
 ROTARY_BF16: tuple[Pass, ...] = (
     ("cosine", STRIDED, 4), ("negate half", STRIDED, 2), ("concatenate", STRIDED, 4),
-    ("sine", STRIDED, 4), ("sum", BROADCAST, 6),
+    ("sine", STRIDED, 4), ("sum", STRIDED, 6),
 )  # fmt: skip
 _HALVES_BF16: tuple[Pass, ...] = (
     ("negate half", STRIDED, 2), ("clear", CONTIGUOUS, 2), ("place half", STRIDED, 2),
@@ -79,11 +82,12 @@ ROTARY_AUTOCAST_BACKWARD: tuple[Pass, ...] = (
 )  # fmt: skip
 ROTARY_FP32_BACKWARD: tuple[Pass, ...] = (
     ("to FP32", BROADCAST, 6), ("sine", BROADCAST, 8),
-    *((name, kind, 2 * each) for name, kind, each in _HALVES_BF16),
-    ("cosine", BROADCAST, 8), ("sum", STRIDED, 12),
+    ("negate half", BROADCAST, 4), ("clear", CONTIGUOUS, 4), ("place half", BROADCAST, 4),
+    ("clear", CONTIGUOUS, 4), ("place half", BROADCAST, 4), ("sum of halves", CONTIGUOUS, 12),
+    ("cosine", BROADCAST, 8), ("sum", BROADCAST, 12),
 )  # fmt: skip
 ROTARY_BF16_BACKWARD: tuple[Pass, ...] = (
-    ("sine", BROADCAST, 4), *_HALVES_BF16, ("cosine", BROADCAST, 4), ("sum", STRIDED, 6),
+    ("sine", STRIDED, 4), *_HALVES_BF16, ("cosine", STRIDED, 4), ("sum", STRIDED, 6),
 )  # fmt: skip
 
 ADAPTER_INPUT: tuple[Pass, ...] = (("to FP32", BROADCAST, 6), ("down", CONTIGUOUS, 4))
