@@ -333,3 +333,18 @@ def test_the_zero_chapter_says_what_its_tables_count() -> None:
     assert traffic["hybrid_nic"].value == pytest.approx(hybrid)
     assert 0.5 < hybrid / flat < 1
     assert "saves less than half of each NIC's bytes" in page("zero-fsdp")
+
+
+def test_the_tensor_chapter_says_what_a_step_sends_and_where_a_group_stops_paying() -> None:
+    values = build("tp-step-bytes", {"dp": 8, "all_reduces": 5}).values
+    layer = 10 * 7 / 8 * 2048 * 12288 * 2  # ten halves with sequence parallelism
+    assert values["tp_bytes"].value == pytest.approx(32 * 96 / 8 * layer)
+    ratios = build("tp-link-ratio", {"model": "gpt-3-175b", "preset": "h100-ndr"}).values
+    assert ratios["rack_tp8"].value < 1 < ratios["rack_tp16"].value
+    assert ratios["rack_tp16"].value > ratios["nodes_tp16"].value == pytest.approx(1, rel=0.05)
+    text = page("tensor-parallelism")
+    assert "all_reduces: 5" in text
+    assert "TP 16 on two whole nodes is near 1" in text
+    assert "because those GPUs compute faster and the latency stays" in text
+    assert 0.5 < build("swept-axis", {"alike": True}).values["alike_8B_tp8_16"].value < 0.55
+    assert "Leaving the node costs nearly half at an equal microbatch" in text
