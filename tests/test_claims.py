@@ -65,7 +65,7 @@ def test_a_loss_over_a_split_vocabulary_takes_three_all_reduces() -> None:
     whole = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(5), right]
     assert np.log(total) - wanted == pytest.approx(whole)
     assert calls == ["max", "sum", "sum"]
-    assert "three numbers per token, a maximum, the logit of the right token and a sum" in page(
+    assert "three numbers per token: the maximum, the target token's logit, and a sum" in page(
         "tensor-parallelism"
     )
 
@@ -348,3 +348,47 @@ def test_the_tensor_chapter_says_what_a_step_sends_and_where_a_group_stops_payin
     assert "because those GPUs compute faster and the latency stays" in text
     assert 0.5 < build("swept-axis", {"alike": True}).values["alike_8B_tp8_16"].value < 0.55
     assert "Leaving the node costs nearly half at an equal microbatch" in text
+
+
+def test_the_pipeline_chapter_chooses_as_its_simulations_say() -> None:
+    def idle(at: float) -> dict[str, float]:
+        given = {"stages": 8, "microbatches": 32, "chunks": [2, 4], "at": at}
+        found = build("pipeline-latency", given).values
+        return {
+            name: found[f"{name}_at"].value for name in ("gpipe", "one_f_one_b", "interleaved_2")
+        }
+
+    slow, slowest = idle(0.05), idle(0.2)
+    assert slow["interleaved_2"] < slow["gpipe"] < slow["one_f_one_b"]
+    assert slowest["gpipe"] < slowest["interleaved_2"] < slowest["one_f_one_b"]
+    stretched = {name: 1 / (1 - share) for name, share in slow.items()}
+    shorter = 1 - stretched["interleaved_2"] / stretched["one_f_one_b"]
+    waits = (stretched["interleaved_2"] - 1) / (stretched["one_f_one_b"] - 1)
+    assert (shorter, waits) == (pytest.approx(1 / 8, rel=0.1), pytest.approx(1 / 2, rel=0.1))
+    text = page("pipeline-schedules")
+    assert (
+        "two chunks are idle for about half as long as 1F1B, which makes the step an eighth" in text
+    )
+    assert "| slow messages | two chunks; if a message takes more than a fifth" in text
+    few, many = ((m + 7 / 2) / (m + 7) for m in (32, 16 * 8))
+    assert 1 - many < 0.03 < 1 - few
+    assert "from $M = 16P$ on, that shortens the step by only a few percent" in text
+
+
+def test_the_memory_of_the_gpt_3_pipeline_has_the_parts_that_its_chapter_lists() -> None:
+    """A 64th of the parameters on a rank, twelve of its bytes sharded over eight replicas."""
+    sizes = "nodes=64 gpus_per_node=8 tp=8 pp=8"
+    found = journey_job("gpt-3-175b", sizes, "sequence=2048 global_batch=256 zero_stage=1")
+    assert found.state_bytes == pytest.approx(175e9 / 64 * (2 + 4 + 12 / 8), rel=0.05)
+    # 32 bytes per number of a layer's input without dropout masks, twelve layers, eight in flight
+    assert found.activations_bytes == pytest.approx(32 * 2048 * 12288 * 12 * 8 / 8, rel=0.01)
+    rest = found.total_bytes - found.state_bytes - found.activations_bytes
+    assert 2e9 < rest < 3e9  # buffers and reserve
+    figure = build(
+        "stage-memory",
+        {"model": "gpt-3-175b", "stages": 8, "microbatches": 32, "chunks": 2, "tp": 8},
+    ).values
+    assert figure["one_f_one_b_first"].value == pytest.approx(34 * 2048 * 12288 * 12 * 8 / 8)
+    assert "slightly less than in the figure, which includes dropout masks" in page(
+        "pipeline-schedules"
+    )
