@@ -95,6 +95,7 @@ def test_a_source_says_how_its_software_fuses() -> None:
     assert of(attention="unfused (explicit scores)", compiled=False) == MODULES
     assert of(framework="megatron-lm", compiled=False) == MEGATRON
     assert of(framework="something else") == EAGER
+    assert of(habits="deepspeed-liger") == EAGER
     assert of(hardware="TPU v5p") == of(hardware="Gaudi 2", framework="something else") == COMPILED
 
 
@@ -278,3 +279,19 @@ def test_latent_attention_on_blackwell_waited_for_cudnn_9_11(
     run = next(run for run in measured_runs() if run.name == name)
     keys, _ = terms_of(replace(run, **change))["attention_start_keys"]
     assert (keys == 0) == written
+
+
+def test_a_loss_whose_kernels_a_source_names_is_timed_by_them() -> None:
+    """Four compiled kernels of Megatron-Core, by their passes; Liger's, measured on an A100."""
+
+    def lost_s(**said: object) -> float:
+        told = {"hardware": "A100 SXM 80GB", "framework": "megatron-lm", **said}
+        found = attained(described_run({**RUN, **told}))
+        return found.loss_bytes / found.memory_bytes_per_s
+
+    assert lost_s(fused_loss="native") == lost_s(habits="megatron-fused-loss") < lost_s()
+    copied, exponential, quotient, gradient = 2 + 4, 4 + 4, 4 + 4, 4 + 4 + 4 + 2
+    assert value("loss_bytes.native") == copied + exponential + quotient + gradient
+    # linkedin/Liger-Kernel@ead96b618e5c, benchmark/data/all_benchmark_data.csv: cross_entropy, full
+    logits, measured_s = 8 * 2048 * 131_072, 25.22e-3
+    assert lost_s(fused_loss="te") * logits == pytest.approx(measured_s, rel=0.02)

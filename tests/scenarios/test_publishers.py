@@ -84,6 +84,9 @@ def test_embedding_and_loss_take_the_place_of_a_layer_in_runs_of_xtuner() -> Non
         assert (first, last) == (others[0] - 1, others[0] - 1)
         assert set(others) == {96 // (run.pp * run.virtual_stages)}
     assert {run.dispatcher for run in runs} == {"all-to-all", "deepep"}
+    # TP 2 and EP 32 share the 32 GPUs of a stage only if a GPU has whole experts.
+    assert {run.etp for run in runs} == {1}
+    assert max(run.ep * run.tp for run in runs) > 256 // 8
 
 
 def test_xtuner_takes_longer_for_a_quarter_of_the_attention_as_the_page_says() -> None:

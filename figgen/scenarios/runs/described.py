@@ -34,7 +34,8 @@ class DescribedRun:
     the source's word for hand-fused kernels, if any. With `sixteen_bit_state`, weights and moments
     have 16 bits. `overlap_grad_reduce` tells whether gradients travel behind backward,
     `shape_padding` whether the compiler pads matmuls to widths that tensor cores like, and
-    `fused_optimizer` whether one kernel updates a parameter (None: as usual).
+    `fused_optimizer` whether one kernel updates a parameter (None: as usual). `fused_loss` is
+    "native" or "te" if Megatron-Core's own kernels or Transformer Engine's compute the loss.
     """
 
     name: str
@@ -87,6 +88,7 @@ class DescribedRun:
     overlap_grad_reduce: bool | None = None
     shape_padding: bool | None = None
     fused_optimizer: bool | None = None
+    fused_loss: str = ""
 
     @property
     def dtype(self) -> str:

@@ -50,6 +50,9 @@ compiler."""
 WHOLE_GRAPH = ("maxtext", "paxml")
 """Frameworks whose step XLA compiles to one program, which the host launches once."""
 
+LIGER = "deepspeed-liger"
+"""Memory habits with Liger's kernels, which fuse norms, rotation, gates and the loss."""
+
 OWN_KERNELS = r"(?<!un)fused|transformer engine"
 """Words of sources for hand-fused kernels."""
 
@@ -66,6 +69,8 @@ def fusing_of(run: DescribedRun) -> str:
     usual = USUAL.get(run.framework, MEGATRON)
     if run.framework in TORCH and run.compiled is not None:
         usual = COMPILED if run.compiled else MODULES
+    if usual == MODULES and run.memory_habits == LIGER:
+        return EAGER
     if usual == MODULES and run.own_kernels:
         return MEGATRON if run.own_kernels == "transformer engine" else EAGER
     return usual

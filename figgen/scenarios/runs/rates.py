@@ -189,7 +189,15 @@ def _loss(run: DescribedRun, fusing: str) -> str:
     if run.habits in PRIME_LOSSES:
         return PRIME_LOSSES[run.habits]
     early = memory_framework(run.framework, run.version) == "torchtitan-2024"
+    if fusing == MEGATRON:
+        return _fused_loss(run)
     return MODULES if early and fusing == COMPILED else fusing
+
+
+def _fused_loss(run: DescribedRun) -> str:
+    """Return the kernels of Megatron-Core's loss that a source names; the fit saw all of them."""
+    own = run.memory_habits == "megatron-fused-loss"
+    return run.fused_loss or ("native" if own else MEGATRON)
 
 
 def _link_terms(run: DescribedRun, family: str) -> Terms:

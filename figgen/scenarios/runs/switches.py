@@ -21,6 +21,9 @@ EXCHANGES = (
 )
 """Exchanges of keys and values between context-parallel ranks, by names."""
 
+FUSED_LOSSES = ((r"te\b|transformer.?engine", "te"), (r"native|own", "native"))
+"""Fused losses of Megatron-Core, by names of `cross_entropy_fusion_impl`."""
+
 
 def switch(value: object) -> bool | None:
     """Return the value of a switch in any spelling, or None for other words or nothing."""
@@ -53,6 +56,11 @@ def expert_overlap_of(record: Record) -> str:
 def exchange_of(record: Record) -> str:
     """Return how context-parallel ranks exchange keys and values, by default in a ring."""
     return first_match(EXCHANGES, str(record.get("context_exchange") or "")) or "p2p"
+
+
+def fused_loss_of(record: Record) -> str:
+    """Return whose kernels fuse Megatron-Core's loss, "te" or "native", or "" if unsaid."""
+    return first_match(FUSED_LOSSES, str(record.get("fused_loss") or "")) or ""
 
 
 def offloaded_of(record: Record) -> float:
