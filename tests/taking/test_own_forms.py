@@ -66,7 +66,7 @@ def test_commands_and_addresses_of_this_site_are_read_back() -> None:
 
 
 def test_every_name_means_one_thing() -> None:
-    names = [name for given in KEYS.values() for name in given]
+    names = [name for given in KEYS.values() for name in given.split(" ")]
     assert len(names) == len(set(names)) == len(BY_NAME)
 
 

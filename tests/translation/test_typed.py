@@ -141,6 +141,7 @@ def test_a_sequence_of_8k_has_8192_tokens() -> None:
 
 def test_a_price_may_have_the_sign_of_its_currency() -> None:
     for text in ("$2.50", "€ 2,50", "2.5 $", "2.50"):
-        assert typed_amount("price", text, "1", 1.0) == 2.5
+        for name in ("price", "money"):  # of the page and of the command line
+            assert typed_amount(name, text, "1", 1.0) == 2.5
     with pytest.raises(InputError):
         typed_amount("compute_efficiency", "$2.50", "1", 1.0)

@@ -78,7 +78,7 @@ def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
     unit.
     """
     counted = unit == "token" and re.fullmatch(_PREFIXED, text) is not None
-    plain = re.sub(r"[$€£¥]", "", text) if name in ("price", "budget") else text
+    plain = re.sub(r"[$€£¥]", "", text) if name in ("price", "budget", "money") else text
     found = read_quantity(f"{text} tokens" if counted else plain)
     if found.unit == "1":
         return found.value

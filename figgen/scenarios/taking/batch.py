@@ -87,7 +87,7 @@ def _note_objective(given: Given) -> None:
     said = text_of(given, "objective").lower().rpartition("_")[2]
     prompts = [one.name for one in given.keys.get("prompt_tokens", [])]
     if not said and any("max_prompt" in name for name in prompts):
-        said = "grpo" if "answer_tokens" in given.keys else "dpo"
+        said = "grpo" if "answer_tokens" in given.keys else "training on preferences"
     for word in ("dpo", "grpo", "reward"):
         if any(one.name == "program" and word in one.value for one in given.entries):
             said = word

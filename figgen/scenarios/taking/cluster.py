@@ -27,6 +27,7 @@ CHIPS = (
     ("h100", "h100-sxm-80gb"), ("h20", "h20-sxm-96gb"), ("a100_40", "a100-sxm-40gb"),
     ("a100", "a100-sxm-80gb"), ("v100", "v100-sxm2-32gb"), ("mi355x", "mi355x"),
     ("mi350x", "mi350x"), ("mi325x", "mi325x"), ("mi300", "mi300x"),
+    ("v5p", "tpu-v5p"), ("v5e", "tpu-v5e"), ("v5lite", "tpu-v5e"), ("v6e", "tpu-v6e"),
 )  # fmt: skip
 """Names of accelerators in schedulers, and their names in the catalog."""
 

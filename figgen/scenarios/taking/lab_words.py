@@ -25,8 +25,8 @@ def lab_words(entries: list[Entry]) -> list[Entry]:
         return _primus(entries)
     if "actor_num_gpus_per_node" in names and "rollout_batch_size" in names:
         return _slime(entries)
-    if "max_context_width" in names and "activation_checkpointing" not in names:
-        return [*entries, entry("activation_checkpointing", "true", "script")]  # AWS's default
+    if "max_context_width" in names:
+        return _aws(entries, names)
     if "num_learners_per_node" in names or any(
         one.name == "program" and one.value.endswith("mason.py") for one in entries
     ):
@@ -36,6 +36,17 @@ def lab_words(entries: list[Entry]) -> list[Entry]:
     if "training.trainer_type" in names or "model.model_max_length" in names:
         return [*renamed(entries, OUMI), entry("recipe_of", "transformers", "config")]
     return []
+
+
+def _aws(entries: list[Entry], names: list[str]) -> list[Entry]:
+    """Add what AWS's program sets by itself: recomputation, and the experts of Mixtral."""
+    found = list(entries)
+    if "activation_checkpointing" not in names:
+        found.append(entry("activation_checkpointing", "true", "script"))
+    if any(normal(one.name) == "model_type" and one.value == "mixtral" for one in entries):
+        found.append(entry("num_local_experts", "8", "script"))
+        found.append(entry("num_experts_per_tok", "2", "script"))
+    return found
 
 
 OUMI = {

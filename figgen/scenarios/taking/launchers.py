@@ -67,6 +67,8 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
         entries.extend(_document(document, shell))
     alone = not any(one.origin == "script" and key_of(one.name) for one in entries)
     settings = _only_sets(shell)
+    if alone and not settings and not any(one.name == "program" for one in entries):
+        shell.notes.append("no command starts a program: the text may be cut off")
     for name, value in shell.variables.items():
         if name in shell.used and not settings:
             continue
@@ -77,21 +79,21 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
 
 
 BESIDE = (
-    "inference", "decode", "generate", "evaluate", "eval", "convert", "export", "preprocess",
-    "tokenize", "download", "merge", "serve",
+    "inference", "decode", "generate", "eval", "convert", "export", "preprocess", "merge",
 )  # fmt: skip
 """Words in the paths of programs that train nothing."""
 
 
 def _is_beside(command: list[Entry]) -> bool:
     """Return whether a command starts a program that prepares, converts or uses a model."""
-    plain = ""
-    for one in command:
-        if one.name == "program":
-            for letter in one.value.lower():
-                plain += letter if letter.isalpha() else " "
-    words = plain.split()
-    return any(word in words for word in BESIDE) and not any("train" in word for word in words)
+    paths = " ".join([one.value.lower() for one in command if one.name == "program"])
+    return any(word in paths for word in BESIDE) and not any(
+        word in paths for word in ("train", "tune", "sft")
+    )
+
+
+TOOLS = ("conda", "mamba", "micromamba", "module", "pip", "git", "cd", "rm", "mkdir")
+"""Programs whose arguments may have the names of software, as in `conda activate megatron`."""
 
 
 SETTING_UP = (".", "source", "exit", "echo", "cd", "mkdir", "module", "export", "set", "ulimit")
@@ -114,7 +116,8 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
 
     Token generation next to the training, such as `vllm serve`, is not part of the job.
     """
-    if any(word in GENERATING for word in command):
+    sets_up = command[0] in TOOLS and command[1:2] != ["run"]
+    if sets_up or any(word in GENERATING for word in command):
         return []
     entries: list[Entry] = []
     words: list[str] = []

@@ -32,7 +32,7 @@ OTHER_MODELS = (
 )  # fmt: skip
 """Parts of names that denote a model other than the one named."""
 
-FAMILIES = ("gemma", "llama", "qwen", "mistral", "mixtral", "deepseek", "mamba", "falcon", "pythia")
+FAMILIES = ("gemma", "llama", "qwen", "mistral", "mixtral", "deepseek")
 """Names of families, of which a model's name has one."""
 
 SIZES = (
@@ -213,6 +213,8 @@ def _take_kinds(given: Given, dialect: str) -> None:
         given.taken.pop("kv_heads", None)
     elif switch_of(given, "grouped") and _is_megatron_line(dialect):
         assume(given, "kv_heads", 1)
+    if text_of(given, "multi_query").lower() in ("true", "multiquery"):
+        take(given, "kv_heads", 1)
     _assume_ffn(given, dialect)
     if dialect == "gpt-neox":
         _shrink_ffn(given)

@@ -1,8 +1,9 @@
 """Renames settings of trainers for fine-tuning and small models to known ones.
 
-They are NeMo Automodel, XTuner, Mistral's and Kyutai's trainers, OpenChatKit and nanochat. Sources:
-NVIDIA-NeMo/Automodel examples and components/distributed; InternLM/xtuner xtuner/configs and
-xtuner/model/sft.py; mistralai/mistral-finetune and kyutai-labs/moshi-finetune finetune/args.py;
+They are NeMo Automodel, XTuner, EasyLM, Mistral's and Kyutai's trainers, OpenChatKit and nanochat.
+Sources: NVIDIA-NeMo/Automodel examples and components/distributed; InternLM/xtuner xtuner/configs
+and xtuner/model/sft.py; young-geng/EasyLM EasyLM/models/llama/llama_train.py;
+mistralai/mistral-finetune and kyutai-labs/moshi-finetune finetune/args.py;
 togethercomputer/OpenChatKit training; karpathy/nanochat scripts/base_train.py.
 """
 
@@ -19,6 +20,8 @@ def tuning_words(entries: list[Entry]) -> list[Entry]:
         one.value.startswith("nemo_automodel.") for one in entries
     ):
         return _automodel(entries)
+    if "load_llama_config" in names:
+        return _easylm(entries)
     if "accumulative_counts" in names:
         return _xtuner(entries)
     if "lora.rank" in names and "run_dir" in names:
@@ -87,6 +90,25 @@ def _xtuner(entries: list[Entry]) -> list[Entry]:
         found.append(entry("adapter", "lora", "python"))
         found.append(entry("lora_target", "all-linear", "python"))
     return [*found, entry("recipe_of", "transformers", "python")]
+
+
+def _easylm(entries: list[Entry]) -> list[Entry]:
+    """Rename EasyLM's settings; its mesh has copies, shards and tensor parallelism."""
+    found: list[Entry] = []
+    for one in entries:
+        name = normal(one.name)
+        sizes = one.value.lstrip("!").split(",")
+        if name == "load_llama_config":
+            found.append(entry("model_name", "llama-" + one.words, "script"))
+        elif name == "mesh_dim" and len(sizes) == 3:
+            found.append(entry("tp_size", sizes[2], "script"))
+            if is_whole(sizes[0]) and is_whole(sizes[1]):
+                found.append(entry("dp_size", str(int(sizes[0]) * int(sizes[1])), "script"))
+        elif name.startswith("train_dataset.") and name.endswith(".batch_size"):
+            found.append(entry("global_batch_size", one.words, "script"))
+        else:
+            found.append(one)
+    return [*found, entry("zero_stage", "3", "script"), entry("recipe_of", "maxtext", "script")]
 
 
 MISTRAL = {
