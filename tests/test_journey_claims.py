@@ -83,6 +83,49 @@ def test_on_page_6_layouts_that_use_their_memory_beat_recomputation() -> None:
     )
 
 
+def test_the_first_layout_that_page_6_keeps_would_be_safe_with_its_norms_recomputed() -> None:
+    options = f"{BATCH} zero_stage=3 microbatch_size=2 recompute=layernorm"
+    lighter, kept = job("llama-3-70b", "nodes=8 gpus_per_node=8 tp=8", options), rung(6)
+    assert kept.fit_chance < SAFE < lighter.fit_chance
+    assert lighter.step_time_s == pytest.approx(kept.step_time_s, rel=0.01)
+    assert "recomputing the norms would make up for that" in page("splitting-the-layer")
+
+
+def test_work_hides_the_same_large_share_of_tensor_parallel_messages_on_pages_6_and_10() -> None:
+    """As in the bars of page 11, which show only what stays exposed."""
+    for at in (6, 7, 10):
+        parts = [row for row in rung(at).estimate.rows if row.axis == "tp"]
+        exposed_s = sum(row.exposed_s for row in parts)
+        assert exposed_s / sum(row.time_s for row in parts) == pytest.approx(
+            1 - rung(at).tensor_hidden_share
+        )
+        assert rung(at).tensor_hidden_share == pytest.approx(0.79, abs=0.01)
+    assert rung(5).tensor_hidden_share == 0
+    bars = build("journey-subtract", {}).values
+    assert float(bars["tp_computed"].value) == pytest.approx(
+        sum(row.exposed_s for row in rung(10).estimate.rows if row.axis == "tp"), rel=0.01
+    )
+    assert "Messages that matmuls hide aren't in the bars" in page("when-it-does-not")
+
+
+def test_tuned_software_is_predicted_between_the_two_measured_steps_of_plain_pytorch() -> None:
+    tuned = job(
+        "llama-3-1b",
+        "nodes=1 gpus_per_node=1",
+        "sequence=4096 global_batch=2 microbatch_size=2 zero_stage=0",
+    )
+    timed = build("step-measured", {}).values
+    assert timed["sequence"].value == tuned.sequence
+    fast, slow = (float(timed[f"{way}_measured"].value) for way in ("compiled", "eager"))
+    assert fast < tuned.step_time_s < slow
+    assert "which is between the two measured steps" in page("one-gpu")
+
+
+def test_pages_5_to_8_and_10_have_steps_of_one_size() -> None:
+    assert {rung(at).tokens_per_step for at in (5, 6, 7, 8, 10)} == {1 << 22}
+    assert "except on page 9" in page("leaving-the-node")
+
+
 def test_405b_on_512_gpus_is_faster_with_stages_which_send_no_weights() -> None:
     name, whole = "splitting-the-depth", "nodes=64 gpus_per_node=8"
     batch = "sequence=4096 global_batch=1024"
@@ -169,7 +212,7 @@ def test_405b_needs_a_split_sequence_only_when_sequences_are_long() -> None:
     """The planned jobs take sequences of 8,192 tokens, page 7 half of that."""
     whole = "nodes=64 gpus_per_node=8 tp=8 pp=16"
     assert job("llama-3-405b", whole, f"{BATCH} zero_stage=1").fit_chance < SAFE
-    assert "twice as many tokens in a sequence as on page 7" in page("all-at-once")
+    assert "sequences are twice as long as on page 7" in page("all-at-once")
     assert "sequence=4096" in page("splitting-the-depth")
 
 
@@ -180,6 +223,16 @@ def test_nvidias_405b_run_on_512_h100_is_predicted_within_two_percent() -> None:
     assert measured.step_time is not None
     assert predicted == pytest.approx(measured.step_time.value, rel=0.02)
     assert "predicts that step closely" in page("splitting-the-depth")
+
+
+def test_deepseeks_planned_layout_has_large_groups_because_they_spare_it_recomputation() -> None:
+    fixed = {"sequence": 4096, "global_batch": 1024}
+    found, small = best("deepseek-v3", 64, **fixed), best("deepseek-v3", 64, ep=8, **fixed)
+    assert (found.choices["ep"], found.choices["etp"]) == (64, 1)
+    assert found.choices["recompute"] == "layernorm,moe_act"
+    assert small.choices["recompute"] == "full"
+    assert found.step_s < 0.85 * small.step_s
+    assert "With EP 8, the fastest safe layout has to recompute everything" in page("all-at-once")
 
 
 def test_deepseeks_planned_batch_is_a_quarter_of_page_9s() -> None:

@@ -149,10 +149,12 @@ def _left(at_home: dict[Spot, Spot]) -> tuple[Thing, ...]:
 def _frame(loads: tuple[int, ...] = ()) -> tuple[Thing, ...]:
     """Return the names of ranks and experts; with `loads`, also the copies per expert."""
     heads = [thing_at("home", (LEFT, 0), (70, 14), "at home")]
-    heads.append(thing_at("away", (AWAY, 0), (90, 14), "at its expert"))
+    heads.append(thing_at("away", (AWAY, 0), (90, 14), "at their experts"))
     for rank in range(RANKS):
         y = TOP + rank * ROW
         work = f": {loads[rank]} copies" if loads else ""
         heads.append(thing_at(f"r{rank}", (0, y), (40, HIGH), f"rank {rank}"))
-        heads.append(thing_at(f"e{rank}", (AWAY, y), (120, HIGH), f"expert {rank}{work}"))
+        heads.append(
+            thing_at(f"e{rank}", (AWAY, y), (160, HIGH), f"expert {rank} on rank {rank}{work}")
+        )
     return tuple(heads)

@@ -6,7 +6,7 @@ The module is printed as JavaScript, so pages can recompute the numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import nan
+from math import fsum, nan
 
 from figgen.formulas.compute_and_roofline import critical_tokens
 from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
@@ -145,6 +145,13 @@ class JourneyStep:
     def exposed_s(self) -> float:
         """Seconds of messages that nothing hides, including those within layers."""
         return float(self.estimate.exposed_s)
+
+    @property
+    def tensor_hidden_share(self) -> float:
+        """Share of the time of tensor-parallel messages that work hides, 0 to 1; 0 without TP."""
+        rows = [row for row in self.estimate.rows if row.axis == "tp"]
+        sent_s = fsum(row.time_s for row in rows)
+        return 1 - fsum(row.exposed_s for row in rows) / sent_s if sent_s > 0 else 0.0
 
     @property
     def computing_s(self) -> float:
