@@ -85,7 +85,7 @@ def known_name(chip: Accelerator) -> str:
     if chip.name not in load.accelerators.names():
         return ""
     known = load.accelerators.only(chip.name)[chip.name]
-    return chip.name if _peaks(chip) == _peaks(known) else ""
+    return chip.name if chip is known or _peaks(chip) == _peaks(known) else ""
 
 
 def _peaks(chip: Accelerator) -> tuple[float | None, ...]:
