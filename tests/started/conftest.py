@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,17 @@ import pytest
 from tests.started.kettles import put, run
 
 
+@pytest.fixture(scope="session")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as it was written; no test changes it."""
+    folder = tmp_path_factory.mktemp("started")
+    assert run(folder, "-m", "figgen", "start", "kettles").returncode == 0
+    return folder / "kettles"
+
+
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
-    assert run(tmp_path, "-m", "figgen", "start", "kettles").returncode == 0
-    return tmp_path / "kettles"
+def site(started: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(started, tmp_path / "kettles")
 
 
 @pytest.fixture(params=("kettles.toml", "data/by_maker/kettles.toml"))
