@@ -17,13 +17,11 @@ from figgen.models.memory.fit_probability import (
 )
 from figgen.models.setup.framework_memory import FRAMEWORKS
 from figgen.scenarios.evidence.fit_chances import (
-    LEAST_GAIN,
     SWEPT,
+    UNKNOWN,
     VARIANTS,
     PeakError,
-    device_spread,
     errors_by_publisher,
-    framework_spread,
     held,
     likeliest,
     outcomes,
@@ -31,12 +29,83 @@ from figgen.scenarios.evidence.fit_chances import (
     rms,
     spread_of,
     spread_without,
-    waiting_gain,
+    widened,
     width,
 )
 from figgen.scenarios.evidence.peak_spread import NORMAL_95, STUDENT_95, peak_spread
 from figgen.scenarios.evidence.peaks import judged_peaks
-from figgen.scenarios.runs.device_run import DEVICE_SPREAD
+from figgen.scenarios.runs.device_run import (
+    DEVICE_SPREAD,
+    adapter_steps,
+    device_run,
+    measured_steps,
+    predicted_device,
+)
+
+UNKNOWN_PEAKS = (UNKNOWN, "hf-trainer")
+"""Frameworks that are judged by the peaks of every publisher, predicted as unknown software."""
+
+LEAST_GAIN = 10.0
+"""Gain in the logarithm of the likelihood of left-out peaks from which on inputs are said to wait:
+22,000 times as likely."""
+
+
+def waiting_gain(software: str) -> float:
+    """Return by how much waiting inputs raise the likelihood of a software's left-out peaks.
+
+    Publishers are left out one after the other or, if there is only one, models of one width. The
+    result is the difference of natural logarithms, 0 where nothing can be left out.
+    """
+    errors = [one for one in peak_errors() if one.software == software]
+    publishers = {one.publisher for one in errors}
+    groups: dict[str | int, list[PeakError]] = {}
+    for one in errors:
+        label = one.publisher if len(publishers) > 1 else one.shape.hidden
+        groups.setdefault(label, []).append(one)
+    gain = 0.0
+    for inside in groups.values():
+        others = [one for group in groups.values() if group is not inside for one in group]
+        if others:
+            gain += likeliest(others, True).log_likelihood(inside)
+            gain -= likeliest(others, False).log_likelihood(inside)
+    return gain
+
+
+def unknown_errors() -> tuple[float, ...]:
+    """Return spreads of all publishers if software were unknown, in alphabetical order."""
+    grouped: dict[str, list[PeakError]] = {}
+    for one in peak_errors(UNKNOWN):
+        grouped.setdefault(one.publisher, []).append(one)
+    return tuple(widened(errors, waits=False).peaks for _, errors in sorted(grouped.items()))
+
+
+def device_errors() -> tuple[float, ...]:
+    """Return the spreads of transformers' peaks by GPU, in alphabetical order."""
+    grouped: dict[str, list[float]] = {}
+    for record in (*measured_steps(), *adapter_steps()):
+        if "used_on_device_bytes" in record:
+            predicted = predicted_device(device_run(record)).memory.device_bytes
+            off = record["used_on_device_bytes"] - predicted
+            errors = grouped.setdefault(record["hardware"], [])
+            errors.append(off / sqrt(USUAL_PEAK_BYTES * predicted))
+    return tuple(width(errors) for _, errors in sorted(grouped.items()))
+
+
+def framework_spread(name: str) -> float:
+    """Return the spread of a framework's peaks; unknown software has every publisher's."""
+    known = errors_by_publisher()
+    software = VARIANTS.get(name, name)
+    own = (
+        unknown_errors()
+        if name in UNKNOWN_PEAKS
+        else tuple(error for (of, _), error in known.items() if of == software)
+    )
+    return peak_spread(own, rms(known.values()))
+
+
+def device_spread() -> float:
+    """Return the spread of the peaks of transformers on one GPU."""
+    return peak_spread(device_errors(), rms(errors_by_publisher().values()))
 
 
 def binomial_error(chance: float, count: int) -> float:

@@ -26,14 +26,6 @@ or the update needs."""
 
 UNALLOCATED, CONTEXTS = "allocator", "contexts"
 """Names of the two lines of the reserve: allocator bytes without a tensor, and bytes outside."""
-LASTING = (
-    "weights",
-    "FP8 weights",
-    "accumulated gradients",
-    "buckets of gradients",
-    "optimizer state",
-)
-"""Names of the lines of tensors that stay for the whole training."""
 
 
 @dataclass(frozen=True, slots=True)

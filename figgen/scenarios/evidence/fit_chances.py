@@ -23,12 +23,6 @@ from figgen.scenarios.evidence.peak_spread import NORMAL_95, peak_spread
 from figgen.scenarios.evidence.peaks import failed_chances, judged_peaks
 from figgen.scenarios.evidence.publisher_names import publisher_of
 from figgen.scenarios.evidence.publisher_peaks import publisher_peaks
-from figgen.scenarios.runs.device_run import (
-    adapter_steps,
-    device_run,
-    measured_steps,
-    predicted_device,
-)
 
 Floats = NDArray[np.float64]
 
@@ -44,9 +38,6 @@ VARIANTS = {
 """Frameworks that are variants of another, whose peaks count together."""
 
 UNKNOWN = "unknown"
-
-UNKNOWN_PEAKS = (UNKNOWN, "hf-trainer")
-"""Frameworks that are judged by the peaks of every publisher, predicted as unknown software."""
 
 SWEPT = "nanotron"
 """The software of the sweep whose layouts ran or failed."""
@@ -183,42 +174,16 @@ def likeliest(errors: Sequence[PeakError], waits: bool) -> PublisherSpread:
     return PublisherSpread(float(sqrt(found[0])), float(sqrt(found[1])))
 
 
-LEAST_GAIN = 10.0
-"""Gain in the logarithm of the likelihood of left-out peaks from which on inputs are said to wait:
-22,000 times as likely."""
-
-
-def waiting_gain(software: str) -> float:
-    """Return by how much waiting inputs raise the likelihood of a software's left-out peaks.
-
-    Publishers are left out one after the other or, if there is only one, models of one width. The
-    result is the difference of natural logarithms, 0 where nothing can be left out.
-    """
-    errors = [one for one in peak_errors() if one.software == software]
-    publishers = {one.publisher for one in errors}
-    groups: dict[str | int, list[PeakError]] = {}
-    for one in errors:
-        label = one.publisher if len(publishers) > 1 else one.shape.hidden
-        groups.setdefault(label, []).append(one)
-    gain = 0.0
-    for inside in groups.values():
-        others = [one for group in groups.values() if group is not inside for one in group]
-        if others:
-            gain += likeliest(others, True).log_likelihood(inside)
-            gain -= likeliest(others, False).log_likelihood(inside)
-    return gain
-
-
 @remembered(64)
 def spread_of(software: str, publisher: str) -> PublisherSpread:
     """Return the spread of a publisher's peaks."""
     errors = [
         one for one in peak_errors() if (one.software, one.publisher) == (software, publisher)
     ]
-    return _widened(errors, waits=framework_memory(software).waiting_pairs > 0)
+    return widened(errors, waits=framework_memory(software).waiting_pairs > 0)
 
 
-def _widened(errors: Sequence[PeakError], waits: bool) -> PublisherSpread:
+def widened(errors: Sequence[PeakError], waits: bool) -> PublisherSpread:
     """Return the likeliest spread, widened to the `width` of the errors."""
     found = likeliest(errors, waits)
     deviations = np.sqrt(found.variances(errors))
@@ -234,23 +199,6 @@ def errors_by_publisher() -> Mapping[tuple[str, str], float]:
     """Return the spreads of peaks by software and publisher, in alphabetical order."""
     pairs = sorted({(one.software, one.publisher) for one in peak_errors()})
     return {pair: spread_of(*pair).peaks for pair in pairs}
-
-
-def framework_spread(name: str) -> float:
-    """Return the spread of a framework's peaks; unknown software has every publisher's."""
-    known = errors_by_publisher()
-    software = VARIANTS.get(name, name)
-    own = (
-        unknown_errors()
-        if name in UNKNOWN_PEAKS
-        else tuple(error for (of, _), error in known.items() if of == software)
-    )
-    return peak_spread(own, rms(known.values()))
-
-
-def device_spread() -> float:
-    """Return the spread of the peaks of transformers on one GPU."""
-    return peak_spread(device_errors(), rms(errors_by_publisher().values()))
 
 
 @remembered(64)
@@ -280,26 +228,6 @@ def held(errors: Iterable[PeakError], chance: float = SAFE) -> PeaksBelow:
         below=sum(one.promised(one.spread) <= chance for one in listed),
         unseen_below=sum(one.promised(one.unseen_spread) <= chance for one in listed),
     )
-
-
-def unknown_errors() -> tuple[float, ...]:
-    """Return spreads of all publishers if software were unknown, in alphabetical order."""
-    grouped: dict[str, list[PeakError]] = {}
-    for one in peak_errors(UNKNOWN):
-        grouped.setdefault(one.publisher, []).append(one)
-    return tuple(_widened(errors, waits=False).peaks for _, errors in sorted(grouped.items()))
-
-
-def device_errors() -> tuple[float, ...]:
-    """Return the spreads of transformers' peaks by GPU, in alphabetical order."""
-    grouped: dict[str, list[float]] = {}
-    for record in (*measured_steps(), *adapter_steps()):
-        if "used_on_device_bytes" in record:
-            predicted = predicted_device(device_run(record)).memory.device_bytes
-            off = record["used_on_device_bytes"] - predicted
-            errors = grouped.setdefault(record["hardware"], [])
-            errors.append(off / sqrt(USUAL_PEAK_BYTES * predicted))
-    return tuple(width(errors) for _, errors in sorted(grouped.items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
