@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters
 
 import figgen
 from figgen import agents
@@ -50,6 +48,9 @@ WRONG = {
 
 async def session() -> dict[str, Any]:
     """One session: the tools, and every correct and incorrect call."""
+    from mcp import Client  # takes a second, also in a worker that runs none of these tests
+    from mcp.client.stdio import StdioServerParameters
+
     program = StdioServerParameters(
         command=sys.executable, args=["-m", "figgen", "serve-tools"], cwd=ROOT
     )

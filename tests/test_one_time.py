@@ -205,8 +205,9 @@ def test_arrays_of_the_planner_have_the_time_of_each_layout(
     assert checked > JOBS / 4
 
 
-def won(rng: random.Random) -> Iterator[tuple[Choices, tuple[float, float, float]]]:
-    """Return layouts that the planner offers for random jobs, with its numbers for them."""
+def won(rng: random.Random) -> Iterator[tuple[Choices, tuple[float, float, float], float]]:
+    """Return layouts that the planner offers for random jobs, its numbers for them and the chance
+    to fit."""
     names = sorted(catalog.MODELS)
     while True:
         job: Choices = {
@@ -222,19 +223,20 @@ def won(rng: random.Random) -> Iterator[tuple[Choices, tuple[float, float, float
             if plan.fitting:
                 [row] = plan_rows(plan, [0])
                 shown = row.step_s, row.model_flops_utilisation, row.memory_bytes
-                yield {**job, **choices_of(plan, 0)}, shown
+                yield {**job, **choices_of(plan, 0)}, shown, plan.chance(0)
 
 
 def test_winners_of_the_planner_are_the_same_in_a_step_of_their_own(tmp_path: Path) -> None:
     winners = list(islice(won(random.Random(5)), WINNERS))
-    assert len({str(choices["lora_rank"]) for choices, _ in winners}) == 2
-    shown = on_page(tmp_path, [choices for choices, _ in winners])
-    for (choices, wanted), seen in zip(winners, shown, strict=True):
+    assert len({str(choices["lora_rank"]) for choices, *_ in winners}) == 2
+    shown = on_page(tmp_path, [choices for choices, *_ in winners])
+    for (choices, wanted, chance), seen in zip(winners, shown, strict=True):
         assert seen == pytest.approx(wanted, rel=SAME), choices
         assert seen == on_command_line(choices), choices
         one = training_step(**choices)
         timeline = step_timeline(one.setup, one.stages, each_call=False)
         assert timeline.step_time_s == pytest.approx(wanted[0], rel=SAME), choices
+        assert one.memory.fit_probability == pytest.approx(chance, abs=SAME), choices
 
 
 @pytest.mark.parametrize("page", range(1, len(RUNGS) + 1))

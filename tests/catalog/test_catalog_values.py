@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -175,8 +176,14 @@ def _attained(chip: str, dtype: str) -> dict[str, Any]:
     place = rows.index((chip, dtype))
     return {
         name: column[place] if isinstance(column, list) else column
-        for name, column in attained_rows()["columns"].items()
+        for name, column in _attained_columns().items()
     }
+
+
+@cache
+def _attained_columns() -> dict[str, Any]:
+    columns: dict[str, Any] = attained_rows()["columns"]
+    return columns
 
 
 CLOCKS_MHZ = json.loads((ORACLES / "system_totals.json").read_text())["clocks"]

@@ -15,6 +15,7 @@ from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import choices_of, label, layout_words, plan_rows
 from figgen.scenarios.planning.planner import fastest, plan
+from tests.thorough import one_in
 
 JOBS: tuple[dict[str, Any], ...] = (
     {"model": "llama-3-70b", "nodes": 8, "global_batch": 48},
@@ -26,7 +27,7 @@ QUICK = ("gpt-175b-selective", "opt-175b", "llama-3-405b-131k", "llama-3-405b-8k
 """Presets whose search takes a few tenths of a second; the file's other presets are not checked."""
 
 
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", one_in(2, JOBS))
 def test_the_fastest_is_the_first_of_all(job: dict[str, Any]) -> None:
     sizes = {} if "preset" in job else {"gpus_per_node": 8}
     question = plan_question(scenario(**sizes, **job))
@@ -37,7 +38,7 @@ def test_the_fastest_is_the_first_of_all(job: dict[str, Any]) -> None:
     assert max(first.found.step_s) <= min(whole.found.step_s) * (1 + TIED)
 
 
-@pytest.mark.parametrize("preset", QUICK)
+@pytest.mark.parametrize("preset", one_in(2, QUICK))
 def test_the_catalog_has_what_is_found_today(preset: str) -> None:
     known = planned_best()[preset]
     assert searched(preset) == (known.layouts, known.choices)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import cache
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from figgen.errors import InputError
 from figgen.models.memory.fit_probability import SAFE, deviations_below, fit_probability, most_bytes
 from figgen.models.planner.fastest import bounds_of
 from figgen.models.planner.may_fit import may_fit
-from figgen.models.planner.plan import pipelines_of, step_s
+from figgen.models.planner.plan import Pipeline, pipelines_of, step_s
 from figgen.models.planner.ranking import tried
 from figgen.models.planner.saving import DAY_S
 from figgen.scenarios.options.scenario import scenario
@@ -43,43 +45,45 @@ def _wanted(
     )
 
 
-def test_no_layout_is_faster_than_the_bound_of_its_entry() -> None:
-    rng, compared = random.Random(11), 0
-    for _ in range(drawn(4, 12)):
+@cache
+def random_pipelines() -> list[tuple[dict[str, Any], Pipeline]]:
+    """Return the pipelines of every random job that the planner accepts, with their job."""
+    rng, found = random.Random(11), []
+    for _ in range(drawn(5, 12)):
         job, every = random_job(rng)
         try:
             question = plan_question(scenario(**job), every)
         except InputError:
             continue
-        for found in pipelines_of(question.job):
-            bounds = bounds_of(found)
-            (seconds,) = over(
-                found.modes,
-                found.zeros,
-                found.entries,
-                lambda mode, zero, entry, found=found: (step_s(found, mode, zero, entry),),
-            )
-            for place, least_s in enumerate(bounds):
-                times = seconds[place :: len(found.entries)]
-                assert min(times) >= least_s * (1 - 1e-12), (job, found.schedule, found.pp)
-                compared += len(times)
+        found += [(job, one) for one in pipelines_of(question.job)]
+    return found
+
+
+def test_no_layout_is_faster_than_the_bound_of_its_entry() -> None:
+    compared = 0
+    for job, found in random_pipelines():
+        bounds = bounds_of(found)
+        (seconds,) = over(
+            found.modes,
+            found.zeros,
+            found.entries,
+            lambda mode, zero, entry, found=found: (step_s(found, mode, zero, entry),),
+        )
+        for place, least_s in enumerate(bounds):
+            times = seconds[place :: len(found.entries)]
+            assert min(times) >= least_s * (1 - 1e-12), (job, found.schedule, found.pp)
+            compared += len(times)
     assert compared > 1_000
 
 
 def test_layouts_left_out_of_a_search_overflow_for_the_reason_counted() -> None:
-    rng, left_out = random.Random(12), 0
-    for _ in range(drawn(4, 12)):
-        job, every = random_job(rng)
-        try:
-            question = plan_question(scenario(**job), every)
-        except InputError:
-            continue
-        for found in pipelines_of(question.job):
-            whole, parts = tried(found), [tried(one) for one in may_fit(found)]
-            assert [sum(one.refused[at] for one in parts) for at in range(4)] == [*whole.refused]
-            assert sum(len(one.places) for one in parts) == len(whole.places), job
-            assert min(one.least_bytes for one in parts) == whole.least_bytes, job
-            left_out += sum(sum(one.pipeline.left_out) for one in parts)
+    left_out = 0
+    for job, found in random_pipelines():
+        whole, parts = tried(found), [tried(one) for one in may_fit(found)]
+        assert [sum(one.refused[at] for one in parts) for at in range(4)] == [*whole.refused]
+        assert sum(len(one.places) for one in parts) == len(whole.places), job
+        assert min(one.least_bytes for one in parts) == whole.least_bytes, job
+        left_out += sum(sum(one.pipeline.left_out) for one in parts)
     assert left_out > 200
 
 

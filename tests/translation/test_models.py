@@ -25,7 +25,7 @@ from tests.models import ledger
 from tests.models.test_timed_step_counted import drawn_constants, drawn_job
 from tests.translation.run import ENGINE, ran, started
 
-JOBS = thorough.drawn(200, 2000)
+JOBS = thorough.drawn(120, 2000)
 PROGRAM = """
 import fs from "node:fs";
 import { jobOf } from "./assets/javascripts/engine/job.js";

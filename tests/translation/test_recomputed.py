@@ -140,7 +140,7 @@ def differences(mine: Any, theirs: Any, where: str = "") -> Iterator[str]:
 
 
 EVERY_NAME = ("two-times", "zero3-tokens", "goodput-by-size", "model-growth")
-"""Figures that are compared for every value of their parameters; others for four values."""
+"""Figures that are compared for every value of their parameters; others for two values."""
 
 
 def others(annotation: Any, value: Any, every: bool) -> list[Any]:
@@ -148,7 +148,7 @@ def others(annotation: Any, value: Any, every: bool) -> list[Any]:
     known = one_of(annotation)
     if known is not None:
         names = list(known if isinstance(known, Mapping) else vars(known)["stored_names"]())
-        chosen = names if every or THOROUGH else names[:: max(1, len(names) // 4)]
+        chosen = names if every or THOROUGH else names[:: max(1, len(names) // 2)]
         is_list = isinstance(value, list | tuple)
         return [[one] if is_list else one for one in chosen if one != value]
     match value:
