@@ -253,6 +253,11 @@ def test_pytorchs_out_of_memory_is_read_in_both_wordings() -> None:
         allocated_bytes=70.25 * 2**30,
         reserved_unallocated_bytes=6.5 * 2**30,
     )
+    first = read_log(OOM + "\n" + OLD)  # two ranks
+    assert first == log
+    mixed = read_log(OOM[: OOM.index(" is free") + 8] + "\n" + OLD)
+    assert isinstance(mixed, OutOfMemory)
+    assert mixed.allocated_bytes is None  # the message of another rank says it
     old = read_log(OLD)
     assert isinstance(old, OutOfMemory)
     assert (old.asked_bytes, old.free_bytes) == (20 * 2**20, 10.5 * 2**20)

@@ -358,7 +358,12 @@ def _middle(values: list[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
+ASKED = "Tried to allocate"
+
+
 def _out_of_memory(text: str) -> OutOfMemory | None:
+    """Return the numbers of the first message; those of other ranks have their own."""
+    text = ASKED.join(text.split(ASKED)[:2])
     asked = _bytes(text, r"Tried to allocate ([\d.]{1,16}) (\w{1,8})")
     capacity = _bytes(text, r"total capaci?ty of ([\d.]{1,16}) (\w{1,8})")
     capacity = capacity or _bytes(text, r"([\d.]{1,16}) (\w{1,8}) total capacity")
