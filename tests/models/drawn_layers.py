@@ -77,7 +77,10 @@ def _layout(draw: Any) -> dict[str, Any]:
         name: draw(name).randint(1, 9) * 1e6 * (rank > 0)
         for name in ("tuned_dense", "tuned_experts", "tuned_routed", "adapters", "expert_adapters")
     }
-    flags = ("repeats_core", "overlapped", "per_tensor", "gathers_keys", "trades_heads", "in_order")
+    flags = (
+        "repeats_core", "overlapped", "per_tensor", "gathers_alone", "gathers_keys",
+        "trades_heads", "in_order",
+    )  # fmt: skip
     return {
         **sizes, **tuned, **{flag: one(flag, 0, 1) for flag in flags},
         "lora_rank": rank, "frozen_bytes": one("frozen_bytes", 2, 1, 0.5),

@@ -186,8 +186,12 @@ def gradients_s(job: Job, at: Attained, computing_s: float) -> float:
     experts = fsum(ring_s(expert_replicas(job), routed * width, apart, 0) for width in passes)
     if job.per_tensor and job.zero_stage == 1:
         return alone + experts * share
-    left = once + experts - computing_s
-    return max(left, (once + experts) * share)
+    alone = 0.0
+    if job.gathers_alone and job.overlapped and job.zero_stage:
+        alone = ring_s(shards, dense * HALF, rate, 0) + layers * alpha * min(shards, 64)
+        alone += ring_s(expert_replicas(job), routed * HALF, apart, 0)
+    hidden = once + experts - alone
+    return alone + max(hidden - computing_s, hidden * share)
 
 
 def passed_s(job: Job, at: Attained, width: float, *, weights: bool = False) -> float:

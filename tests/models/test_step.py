@@ -205,6 +205,16 @@ def test_gradients_outlast_the_step_as_the_formula_of_buckets_says() -> None:
     assert seconds(alone)["dp"] == pytest.approx(bytes_s + 34 * latency)
 
 
+def test_the_first_forward_waits_for_weights_that_do_not_overlap() -> None:
+    run = setup("llama-3-8b", {"nodes": 2}, zero_stage=1)
+    rows = {row.purpose: row for row in step(replace(run, overlap_weights=False), H100).rows}
+    behind = {row.purpose: row for row in step(run, H100).rows}
+    assert rows["weights"].exposed_s == pytest.approx(rows["weights"].time_s)
+    assert rows["weights"].rule == "exposed: overlap is off"
+    assert rows["gradients"] == behind["gradients"]
+    assert behind["weights"].exposed_s < behind["weights"].time_s
+
+
 def test_fsdp_fetches_the_next_layer_behind_this_one() -> None:
     slow = replace(H100, network_bandwidth_bytes_per_s=1e9, network_latency_s=0)
     run = setup("llama-3-8b", {"nodes": 2}, microbatches=1, zero_stage=3, sequence=512)

@@ -30,6 +30,7 @@ CASES: dict[str, dict[str, Any]] = {
     "sharded each microbatch": SMALL | {"zero_stage": 3},
     "scattered each microbatch": SMALL | {"zero_stage": 2, "tp": 2},
     "no overlap": SMALL | {"zero_stage": 1, "overlap_data_parallel": False},
+    "weights waited for": SMALL | {"zero_stage": 1, "overlap_weights": False, "pp": 2},
     "tensor and pipeline": SMALL | {"tp": 2, "pp": 4, "recompute": "full"},
     "context": SMALL | {"cp": 4, "sequence": 32_768},
     "zero bubble": SMALL | {"pp": 4, "schedule": "zb1p"},

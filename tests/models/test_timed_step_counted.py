@@ -23,7 +23,8 @@ from tests.models import ledger
 from tests.models.ledger_kernels import ShapedJob
 
 FLAGS = (
-    "repeats_layer", "repeats_core", "quantized", "overlapped", "per_tensor", "offload_overlapped",
+    "repeats_layer", "repeats_core", "quantized", "overlapped", "per_tensor", "gathers_alone",
+    "offload_overlapped",
     "gathers_keys", "trades_heads", "trades_in_node", "keys_in_turns", "in_order",
 )  # fmt: skip
 LIMITED = {"expert_groups": 4, "reached_groups": 2}

@@ -51,6 +51,7 @@ RUN: dict[str, Any] = {
         ({"compiled": "yes"}, "compiled", True),
         ({"overlap_grad_reduce": False}, "overlap_grad_reduce", False),
         ({"overlap_grad_reduce": "unstated"}, "overlap_grad_reduce", None),
+        ({"overlap_param_gather": "off"}, "overlap_param_gather", False),
         ({"gpus_per_node": 4}, "gpus_per_node", 4),
         ({"hardware": "GB200", "gpus_per_node": 4}, "gpus_per_node", 16),
         ({"hardware": "V100"}, "number_format", "fp16"),
@@ -125,6 +126,22 @@ def test_gradients_that_do_not_overlap_are_waited_for() -> None:
     )
     assert (alone.overlapped, behind.overlapped) == (0.0, 1.0)
     assert run_job(described_run(RUN)) == behind
+
+
+def test_weights_that_do_not_overlap_are_waited_for_once_a_step() -> None:
+    run = {**RUN, "cp": 1, "zero_stage": 1, "framework": "megatron-lm", "network": "1.56 GB/s"}
+    alone, behind = (
+        predicted_step(described_run(run | {"overlap_param_gather": said})).step_time_s
+        for said in (False, True)
+    )
+    neither = predicted_step(described_run(run | {"overlap_grad_reduce": False})).step_time_s
+    assert behind < alone < neither
+    sharded = run | {"zero_stage": 3}
+    assert run_job(described_run(sharded | {"overlap_param_gather": False})).gathers_alone == 1
+    assert (
+        predicted_step(described_run(sharded)).step_time_s
+        == predicted_step(described_run(sharded | {"overlap_param_gather": False})).step_time_s
+    )
 
 
 def test_paxml_waits_for_the_weights_of_each_layer_and_maxtext_does_not() -> None:

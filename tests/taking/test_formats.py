@@ -113,9 +113,10 @@ INLINE: dict[str, tuple[str, dict[str, object]]] = {
     "bridge": (
         "torchrun --nproc-per-node 8 run.py model.tensor_model_parallel_size=2 "
         "model.context_parallel_size=2 train.global_batch_size=128 train.micro_batch_size=1 "
-        "dataset.sequence_length=8192 ddp.overlap_grad_reduce=true model.sequence_parallel=true",
+        "dataset.sequence_length=8192 ddp.overlap_grad_reduce=true model.sequence_parallel=true "
+        "ddp.overlap_param_gather=false",
         {"tp": 2, "cp": 2, "global_batch": 128, "microbatch_size": 1, "sequence": 8192,
-         "overlap_data_parallel": True, "sequence_parallel": True},
+         "overlap_data_parallel": True, "overlap_weights": False, "sequence_parallel": True},
     ),
     "bridge's short options": (
         "python setup_experiment.py --model_family_name llama --model_recipe_name llama3_70b "

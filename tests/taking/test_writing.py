@@ -37,7 +37,8 @@ PLAIN: dict[str, list[Any]] = {
 }  # fmt: skip
 MEGATRON: dict[str, list[Any]] = PLAIN | {
     "zero_stage": [0, 1, 1, 2, 3], "sequence_parallel": [True, False], "dropout": [False, True],
-    "overlap_data_parallel": [True, False], "context_exchange": ["p2p", "all-gather", "a2a+p2p"],
+    "overlap_data_parallel": [True, False], "overlap_weights": [True, False],
+    "context_exchange": ["p2p", "all-gather", "a2a+p2p"],
     "recompute": ["none", "selective", "full", "uniform:2", "block:1", "layernorm,mlp"],
     "pp": [1, 2, 4], "tp": [1, 2, 4], "cp": [1, 2], "order": ["megatron", "megatron-tp-pp-dp"],
     "dtype": ["bf16", "bf16", "fp8"],
@@ -116,6 +117,8 @@ def said(setup: TrainingSetup, dtype: str) -> dict[str, object]:
         "offloaded_activations": setup.offloaded_activations,
         "overlap_data_parallel": setup.overlap_data_parallel,
     }
+    if setup.zero_stage == 1 and setup.overlap_data_parallel:
+        found["overlap_weights"] = setup.overlap_weights
     if parallel.tp > 1:
         found["sequence_parallel"] = setup.sequence_parallel
     if parallel.cp > 1:
@@ -185,7 +188,8 @@ CHANGES: dict[str, list[Any]] = {
     "sequence_parallel": [False], "flash_attention": [False], "dropout": [True],
     "context_exchange": ["all-gather", "a2a+p2p"], "zigzag": [False], "dispatcher": ["deepep"],
     "expert_overlap": ["on"], "cuda_graphs": ["none", "step"], "expert_skew": [1.2],
-    "buckets": [8], "overlap_data_parallel": [False], "double_buffering": [False],
+    "buckets": [8], "overlap_data_parallel": [False], "overlap_weights": [False],
+    "double_buffering": [False],
     "layers_per_stage": [(17, 15), (25, 23)], "mtp_layers": [1], "offloaded_optimizer": [0.5, 1],
     "offloaded_activations": [0.5, 1], "offload_overlap": [False], "lora_rank": [16],
     "lora_matrices": ["attention"], "frozen_weights": ["nf4"],

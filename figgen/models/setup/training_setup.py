@@ -61,8 +61,10 @@ class TrainingSetup:
 
     State: `zero_stage` 1 is Megatron's distributed optimizer, 3 is FSDP. `buckets` is the number of
     messages for gradients and gathered weights; by default there is one per layer, and one each for
-    embedding and head. `overlap_data_parallel` runs them behind computation. `framework` names the
-    software whose memory habits apply, see `figgen.models.setup.framework_memory`.
+    embedding and head. `overlap_data_parallel` runs them behind computation; without
+    `overlap_weights`, the first forward waits for weights that are gathered once per step.
+    `framework` names the software whose memory habits apply, see
+    `figgen.models.setup.framework_memory`.
 
     Activations: `recompute` keeps all activations ("none"), all but the attention core
     ("selective"), only the input of each layer ("full"), or what else
@@ -117,6 +119,7 @@ class TrainingSetup:
     expert_skew: float = 1.0
     buckets: int | None = None
     overlap_data_parallel: bool = True
+    overlap_weights: bool = True
     double_buffering: bool = True
     layers_per_stage: tuple[int, ...] = ()
     mtp_layers: int = 0

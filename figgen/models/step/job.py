@@ -97,6 +97,7 @@ class Job:
     gradient_bytes: Number
     overlapped: Number  # 1: ZeRO messages overlap computing
     per_tensor: Number  # 1: shards are sent tensor by tensor
+    gathers_alone: Number = 0.0  # 1: weights gathered once per step are exposed
     keys_apart: Number = 0.0  # keys per query that are other documents', mean over layers
     # Offloading: the share of the optimizer's state on the host, and bytes of activations per
     # token that a dense or an expert layer copies to the host and back.
@@ -203,6 +204,7 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, Any]:
             setup.shape, setup.sequence, setup.document_tokens if setup.flash_attention else ()
         ),
         "gradient_bytes": setup.recipe.gradient_bytes,
+        "gathers_alone": 0.0 if setup.overlap_weights else 1.0,
         "offloaded": setup.offloaded_optimizer,
         "offload_overlapped": 1.0 if setup.offload_overlap else 0.0,
         "gathers_keys": 1.0 if setup.context_exchange == "all-gather" else 0.0,

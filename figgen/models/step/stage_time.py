@@ -20,7 +20,7 @@ from figgen.models.step.data_traffic import GRADIENTS, TIED, WEIGHTS, stage_traf
 from figgen.models.step.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
 from figgen.models.step.stage_work import layer_core_flops, stage_work
 from figgen.models.step.step_links import CallTime, GroupLink, call_time, group_link
-from figgen.models.step.step_traffic import BACKWARD, FORWARD, Traffic
+from figgen.models.step.step_traffic import BACKWARD, FORWARD, START, Traffic
 
 RINGS = ("p2p", "a2a+p2p")
 """Context-parallel exchanges in which keys and values go around a ring."""
@@ -195,6 +195,11 @@ def bucketed_exposed_s(entries: Sequence[TimedTraffic], compute_s: float) -> flo
     return float(exposed_communication_time(bytes_s, compute_s, buckets, latency_s / buckets))
 
 
+def overlaps(setup: TrainingSetup, traffic: Traffic) -> bool:
+    """Return whether data-parallel traffic runs behind computation."""
+    return setup.overlap_data_parallel and (setup.overlap_weights or traffic.phase != START)
+
+
 EXPOSED = "exposed: the next operation needs it"
 ALONE = "exposed: there is no second buffer"
 
@@ -209,7 +214,7 @@ def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
         return "behind the other half of a forward-backward pair"
     if traffic.purpose == BOUNDARY:
         return "as far as the simulation hides it"
-    if traffic.purpose in (GRADIENTS, WEIGHTS) and not setup.overlap_data_parallel:
+    if traffic.purpose in (GRADIENTS, WEIGHTS) and not overlaps(setup, traffic):
         return "exposed: overlap is off"
     if traffic.purpose in (GRADIENTS, WEIGHTS) and traffic.per_microbatch:
         if not setup.gathers:

@@ -27,7 +27,13 @@ from figgen.models.step.predicted_parts import (
     predicted_stages,
     stretched,
 )
-from figgen.models.step.stage_time import StageTime, TimedTraffic, bucketed_exposed_s, stage_times
+from figgen.models.step.stage_time import (
+    StageTime,
+    TimedTraffic,
+    bucketed_exposed_s,
+    overlaps,
+    stage_times,
+)
 from figgen.models.step.stage_work import repeated_flops_per_token, unneeded_flops_per_token
 from figgen.models.step.step_rows import (
     CommunicationRow,
@@ -339,6 +345,6 @@ def once_exposed_s(
         return known_s
     tied = fsum(entry.time_s for entry in entries if entry.traffic.purpose == TIED)
     bucketed = [entry for entry in entries if entry.traffic.purpose != TIED]
-    if not setup.overlap_data_parallel:
+    if not all(overlaps(setup, entry.traffic) for entry in bucketed):
         return tied + fsum(entry.time_s for entry in bucketed)
     return tied + bucketed_exposed_s(bucketed, compute_s)

@@ -211,24 +211,29 @@ def _sharding_s(job: Job, attained: Attained, compute_s: Number, forward_share: 
 def _gradients_s(job: Job, attained: Attained, compute_s: Number) -> Number:
     """Return the exposed time of gradients that are summed once per step; ZeRO sends two messages.
 
-    A fitted share of them is exposed, and always what outlasts the step's `compute_s`. Published
-    runs hide more than their last microbatch could at the rates that links attain here, so a
-    tighter bound would contradict them (32B on 384 H100s: 39% too slow instead of 14%).
+    The second gathers weights, for which the first forward may wait. A fitted share of what doesn't
+    wait is exposed, and always what outlasts the step's `compute_s`. Published runs hide more than
+    their last microbatch could at the rates that links attain here, so a tighter bound would
+    contradict them (32B on 384 H100s: 39% too slow instead of 14%).
     """
     summed = job.gradient_bytes
     each = where(job.zero_stage == 0, 2 * summed, summed + ACTIVATION_BYTES)
     each = where(job.gathers > 0, 0, each)
     calls = where(job.gathers > 0, 0, 2)
-    sent, stage_layers = _sharded_s(job, attained, trained(job)) * each, ceil(job.layers / job.pp)
-    once = sent + calls * stage_layers * _latency_s(job, attained)
+    dense, stage_layers = _sharded_s(job, attained, trained(job)), ceil(job.layers / job.pp)
+    sent, starting = dense * each, stage_layers * _latency_s(job, attained)
+    once = sent + calls * starting
     shards = job.dp * job.cp
     near = where(job.gpus / job.pp > job.gpus_per_node, 1.0, 0.2)
     messages = 2 * (shards - 1) * TENSORS_PER_LAYER * stage_layers * near
     tensors = sent + messages * attained.scatter_latency_s
-    routed = _sharded_experts_s(job, attained, trained_routed(job)) * each
+    experts = _sharded_experts_s(job, attained, trained_routed(job))
+    routed = experts * each
     exposed = where(job.overlapped > 0, attained.exposed_data, 1.0)
     behind = where(job.overlapped > 0, compute_s, 0.0)
-    waited = waiting_s(once + routed, behind, exposed)
+    alone = where(job.zero_stage > 0, calls / 2 * job.gathers_alone * job.overlapped, 0)
+    gathered = alone * ((dense + experts) * ACTIVATION_BYTES + starting)
+    waited = gathered + waiting_s(once + routed - gathered, behind, exposed)
     return where(job.per_tensor * job.zero_stage == 1, tensors + routed * exposed, waited)
 
 

@@ -52,6 +52,15 @@ STEP_OPTIONS = (
         flag="overlap",
     ),
     Option(
+        name="overlap_weights",
+        kind="switch",
+        group="overlap",
+        label="Overlap the gather of updated weights",
+        hint="without it, the first forward waits for ZeRO-1's weights",
+        asked_by=("step",),
+        key="gather",
+    ),
+    Option(
         name="double_buffering",
         kind="switch",
         group="overlap",

@@ -33,6 +33,7 @@ class DescribedRun:
     has. `compiled` tells whether a compiler fuses its kernels (None: unknown), and `own_kernels` is
     the source's word for hand-fused kernels, if any. With `sixteen_bit_state`, weights and moments
     have 16 bits. `overlap_grad_reduce` tells whether gradients travel behind backward,
+    `overlap_param_gather` whether weights that are gathered once per step travel behind forward,
     `shape_padding` whether the compiler pads matmuls to widths that tensor cores like, and
     `fused_optimizer` whether one kernel updates a parameter (None: as usual). `fused_loss` is
     "native" or "te" if Megatron-Core's own kernels or Transformer Engine's compute the loss.
@@ -86,6 +87,7 @@ class DescribedRun:
     sixteen_bit_state: bool = False
     own_kernels: str = ""
     overlap_grad_reduce: bool | None = None
+    overlap_param_gather: bool | None = None
     shape_padding: bool | None = None
     fused_optimizer: bool | None = None
     fused_loss: str = ""

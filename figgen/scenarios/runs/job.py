@@ -74,6 +74,7 @@ def run_job(run: DescribedRun) -> Job:
         gradient_bytes=gradient_bytes(run, scatters),
         overlapped=float(overlaps_data(run)),
         per_tensor=float(run.framework == "nanotron"),
+        gathers_alone=float(run.overlap_param_gather is False),
         dispatcher=float(DISPATCHERS[run.dispatcher]),
         expert_overlap=float(EXPERT_OVERLAPS[run.expert_overlap]),
         cuda_graphs=float(CUDA_GRAPHS[run.cuda_graphs]),

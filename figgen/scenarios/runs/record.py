@@ -166,6 +166,7 @@ def _software_of(record: Record, framework: str) -> dict[str, Any]:
         "stated_recipe": stated_recipe(record),
         "compiled": switch(record.get("compiled")),
         "overlap_grad_reduce": switch(record.get("overlap_grad_reduce")),
+        "overlap_param_gather": switch(record.get("overlap_param_gather")),
         "shape_padding": switch(record.get("shape_padding")),
         "fused_optimizer": switch(record.get("fused_optimizer")),
         "fused_loss": fused_loss_of(record),

@@ -31,8 +31,10 @@ def take_switches(given: Given, dialect: str) -> None:
         assume(given, "overlap_data_parallel", False)
     gathered = switch_of(given, "overlap_weights")
     known = {**given.assumed, **given.taken}
-    if gathered is not None and gathered != known.get("overlap_data_parallel", True):
-        given.notes.append("weights and gradients overlap alike here, but not in this text")
+    if gathered is not None:
+        take(given, "overlap_weights", gathered)
+    elif dialect == "megatron-lm" and known["overlap_data_parallel"]:
+        assume(given, "overlap_weights", False)
     text_of(given, "as_modelled")  # as the models assume
     _take_dispatcher(given)
     buckets = whole_of(given, "buckets")

@@ -103,5 +103,7 @@ def _left_out(job: JobToWrite, setup: TrainingSetup) -> dict[str, str]:
         left_out["recompute"] = f"layers are recomputed whole or not at all, not {setup.recompute}"
     if not setup.overlap_data_parallel:
         left_out["overlap_data_parallel"] = "FSDP always prefetches"
+    if not setup.overlap_weights:
+        left_out["overlap_weights"] = "FSDP always prefetches"
     leave_out_rest(setup, left_out, ())
     return left_out

@@ -144,7 +144,7 @@ def _state(setup: TrainingSetup, model: str) -> list[Option]:
     found: list[Option] = [
         ("ddp.use_distributed_optimizer", switch(sharded)),
         ("ddp.overlap_grad_reduce", switch(behind)),
-        ("ddp.overlap_param_gather", switch(behind and sharded)),
+        ("ddp.overlap_param_gather", switch(behind and sharded and setup.overlap_weights)),
     ]
     if setup.zero_stage >= 2:
         strategy = {2: "optim_grads", 3: "optim_grads_params"}[setup.zero_stage]

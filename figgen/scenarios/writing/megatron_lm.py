@@ -120,7 +120,7 @@ def _state(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
         found.append(("no_gradient_accumulation_fusion", ""))
     if setup.overlap_data_parallel:
         found.append(("overlap_grad_reduce", ""))
-        if setup.zero_stage >= 1:
+        if setup.zero_stage >= 1 and setup.overlap_weights:
             found.append(("overlap_param_gather", ""))
     if setup.buckets is not None:
         found.append(("ddp_num_buckets", str(setup.buckets)))

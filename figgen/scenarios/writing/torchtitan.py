@@ -129,3 +129,5 @@ def _leave_out(job: JobToWrite, setup: TrainingSetup, left_out: dict[str, str]) 
         left_out["sequence_parallel"] = "tensor parallelism always splits the sequence"
     if not setup.overlap_data_parallel:
         left_out["overlap_data_parallel"] = "FSDP always prefetches"
+    if not setup.overlap_weights:
+        left_out["overlap_weights"] = "FSDP always prefetches"

@@ -45,6 +45,8 @@ def deepspeed(job: JobToWrite) -> Written:
         left_out["recipe"] = "the state is kept as zero16"
     if job.dtype not in ("bf16", "fp16"):
         left_out["dtype"] = f"matmuls are in bf16, not in {job.dtype}"
+    if not setup.overlap_weights:
+        left_out["overlap_weights"] = "DeepSpeed has no such option"
     half = "fp16" if job.dtype == "fp16" else "bf16"
     fields = [
         f'"train_batch_size": {setup.global_batch}',
@@ -88,6 +90,8 @@ def accelerate(job: JobToWrite) -> Written:
         left_out["dtype"] = f"matmuls are in bf16, not in {job.dtype}"
     if not setup.overlap_data_parallel:
         left_out["overlap_data_parallel"] = "FSDP always prefetches"
+    if not setup.overlap_weights:
+        left_out["overlap_weights"] = "FSDP always prefetches"
     half = "fp16" if job.dtype == "fp16" else "bf16"
     start = "accelerate launch --config_file fsdp.yaml"
     if job.parallel.nodes > 1:
