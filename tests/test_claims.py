@@ -392,3 +392,30 @@ def test_the_memory_of_the_gpt_3_pipeline_has_the_parts_that_its_chapter_lists()
     assert "slightly less than in the figure, which includes dropout masks" in page(
         "pipeline-schedules"
     )
+
+
+def test_the_roofline_page_compares_the_clouds_and_the_tokens_as_its_tables_do() -> None:
+    table = build("cloud-networks", {})
+    peaks, rates = ({row[1]: row[at] for row in table.rows} for at in (3, 4))
+    assert peaks["GB200"] / peaks["H100"] == pytest.approx(2.5, rel=0.02)
+    usual = [row for row in table.rows if row[4] == 50e9]
+    assert len(usual) > len(table.rows) / 2
+    assert {row[1] for row in table.rows if row[4] == 2 * 50e9} == {"B300", "GB300"}
+    assert [row[0] for row in table.rows if row[4] < 50e9] == ["Google Cloud A3 Mega (8 x 200G)"]
+    assert "from H100 to GB200 the peak grows two and a half times" in page("roofline-exactly")
+    assert rates["GB200"] == 50e9
+    alone = build("critical-tokens", {}).values["h100_single"].value
+    assert alone == pytest.approx(15 / 16 * 989.4e12 / 50e9)
+    attained = build("zero3-tokens", {}).values["h100_ib_ndr"].value
+    assert attained == pytest.approx(2 / 5 * 989.4e12 / 50e9)
+    assert "it needs two fifths of them" in page("roofline-exactly")
+
+
+def test_a_kernel_that_stores_scores_needs_what_the_memory_chapter_counts() -> None:
+    sizes = "nodes=1 gpus_per_node=8"
+    kept, lean = (
+        journey_job("llama-3-8b", sizes, f"zero_stage=3 flash_attention={on}").activations_bytes
+        for on in ("off", "on")
+    )
+    assert kept - lean == pytest.approx(2 * 8192**2 * 32 * 32, rel=0.01)
+    assert "two bytes for each of the $8192^2$ scores in 32 heads of 32 layers" in page("memory")
