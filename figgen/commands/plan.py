@@ -12,7 +12,13 @@ from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
 from figgen.commands.plan_nodes import add_questions, asks_for_nodes, nodes_answer
 from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, planned_scenario_of
-from figgen.models.memory.fit_probability import LEAST_PERCENT, MOST_PERCENT, SAFE, fit_words
+from figgen.models.memory.fit_probability import (
+    LEAST_PERCENT,
+    MOST_PERCENT,
+    SAFE,
+    chance_shown,
+    fit_words,
+)
 from figgen.models.step.compute import MFU_CONVENTION
 from figgen.quantity_shown import span_shown
 from figgen.scenarios.planning.goodput_plan import USUAL_FAILURES
@@ -232,7 +238,7 @@ def _table(found: Plan, rows: list[PlanRow]) -> list[str]:
             format_quantity(row.step_s, "s", "time"),
             f"{row.model_flops_utilisation:.1%}",
             format_quantity(row.memory_bytes, "B", "bytes"),
-            f"{min(found.chance(row.place), 0.99):.0%}",
+            chance_shown(found.chance(row.place)),
             f"{row.loses_s / (row.step_s - row.loses_s):.1%}" if row.loses_by else "",
             TERMS.get(row.loses_by, ""),
         ]

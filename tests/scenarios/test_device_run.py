@@ -304,6 +304,8 @@ def test_other_frameworks_and_several_devices_are_not_device_runs() -> None:
     ("probability", "said"),
     [
         (0.999, "fits (chance >99%)"),
+        (0.996, "fits (chance >99%)"),
+        (0.994, "fits (chance 99%)"),
         (0.96, "fits (chance 96%)"),
         (0.7, "likely fits (chance 70%)"),
         (0.2, "likely does not fit (chance 20%)"),

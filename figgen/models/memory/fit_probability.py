@@ -90,10 +90,16 @@ def normal_share(deviations: float) -> float:
     return (1 + erf(deviations / sqrt(2))) / 2
 
 
+def chance_shown(probability: float) -> str:
+    """Return a chance in whole percent, such as 94%, but <1% for 0% and >99% for 100%."""
+    if probability < 0.005:
+        return "<1%"
+    return ">99%" if probability >= 0.995 else f"{probability:.0%}"
+
+
 def fit_words(probability: float) -> str:
     """Return the chance that a step fits, in words and as a number."""
-    shown = min(max(probability, 0.01), 0.99)
-    number = f"{'<' if probability < 0.01 else '>' if probability > 0.99 else ''}{shown:.0%}"
+    number = chance_shown(probability)
     if probability >= SAFE:
         return f"fits (chance {number})"
     if probability >= 0.5:

@@ -1,5 +1,6 @@
 // The best layouts as a table that can be sorted by any of its columns.
 
+import { chance_shown } from "../models/memory/fit_probability.js";
 import { layout_kind } from "../models/planner/layout_kind.js";
 import { TABLES } from "../plan-memory.js";
 import { button, el } from "./dom.js";
@@ -105,7 +106,7 @@ export function layoutTable(caption, ways, onTicked = null) {
       el("td", { class: "num" }, seconds(row.step_s), el("small", {}, within)),
       el("td", { class: "num" }, percent(row.mfu)),
       el("td", { class: "num" }, bytes(row.memory_bytes)),
-      el("td", { class: "num", "data-chance": "" }, row.chance === null ? "–" : `${Math.round(100 * Math.min(row.chance, 0.99))}%`),
+      el("td", { class: "num", "data-chance": "" }, row.chance === null ? "–" : chance_shown(row.chance)),
       el("td", { class: "num" }, row.step_s > fastest ? percent(row.step_s / fastest - 1) : "–", row.by ? el("small", { class: "plan-by" }, row.by) : ""),
       el("td", {}, el("a", { href: `../modeler/?${modeler}`, "aria-label": `${name}, in the modeler` }, "modeler"), " ",
         el("a", { href: `../rank-map/?${map}`, "aria-label": `${name}, in the map` }, "map")));
