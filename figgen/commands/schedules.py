@@ -15,7 +15,7 @@ from figgen.models.pipeline.schedule_work import (
     stage_shares,
     torch_listing,
 )
-from figgen.models.pipeline.schedules import MOST_VISITS, SCHEDULES, Schedule, build
+from figgen.models.pipeline.schedules import MOST_VISITS, SCHEDULES, Schedule, build, schedule_title
 from figgen.models.pipeline.simulate import Durations, Trace, critical_path, simulate
 from figgen.models.profiles.chrome_trace import schedule_events, written
 from figgen.scenarios.options.typed import typed_measure
@@ -173,6 +173,8 @@ def _sentence(trace: Trace, data: dict[str, Any]) -> str:
     if "peak_bytes" in data:
         amount = f"{format_quantity(most, 'B')} of activations"
     run = CarriedOut(
-        title=trace.schedule.name, trace=trace, held=held_words(amount, held.index(most))
+        title=schedule_title(trace.schedule.name, trace.schedule.placement.chunks),
+        trace=trace,
+        held=held_words(amount, held.index(most)),
     )
     return schedules_sentence([run], lambda time: f"{time:.4g} units of time")

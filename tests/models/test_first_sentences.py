@@ -11,7 +11,7 @@ from figgen.models.pipeline.schedule_words import (
     idle_shares,
     schedules_sentence,
 )
-from figgen.models.pipeline.schedules import build
+from figgen.models.pipeline.schedules import build, schedule_title
 from figgen.models.pipeline.simulate import simulate
 from figgen.models.step.step_words import largest_loss, step_sentence
 from figgen.scenarios.options.resolve import parallel_layout
@@ -31,6 +31,24 @@ def test_ranks_of_1f1b_idle_before_between_and_after_as_counted_by_hand() -> Non
         "A is fastest: it takes 33 and is idle for 27.3% of it (4.5% before a rank's first action, "
         "13.6% between actions, 9.1% after the last); rank 0 holds 4. B takes as long."
     )
+
+
+def test_ranks_that_never_wait_between_actions_are_told_what_bounds_their_idle_time() -> None:
+    """ZB2P of Qi et al.: the last of P ranks starts after P − 1 forwards, and works 3·M units."""
+    trace = simulate(build("zb2p", stages=4, microbatches=8))
+    assert trace.makespan == 3 + 3 * 8
+    said = schedules_sentence(
+        [CarriedOut(title="ZB2P", trace=trace, held="rank 0 holds 7")], "{:g}".format
+    )
+    assert "No rank of ZB2P waits between its actions" in said
+    longer = simulate(build("zb2p", stages=4, microbatches=16))
+    assert longer.bubble_fraction < trace.bubble_fraction
+
+
+def test_a_schedule_that_more_chunks_make_another_is_named_so() -> None:
+    assert schedule_title("zb1p", 1) == "ZB1P (ZB-H1)"
+    assert schedule_title("zb1p", 2) == "interleaved ZB1P (ZB-H1)"
+    assert schedule_title("zbv", 2) == "ZBV"
 
 
 def test_groups_inside_and_between_nodes_are_told_apart() -> None:

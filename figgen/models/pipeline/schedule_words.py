@@ -44,7 +44,8 @@ def idle_shares(trace: Trace) -> IdleShares:
 def schedules_sentence(runs: Sequence[CarriedOut], write: Callable[[float], str]) -> str:
     """Return a sentence about one or more schedules; `write` formats a time.
 
-    It describes the fastest, the first of equals, and says how much longer the others take.
+    It describes the fastest, the first of equals, says how much longer the others take, and what
+    bounds the idle time of those whose ranks never wait between actions.
     """
     best = runs[0]
     for run in runs:
@@ -69,7 +70,21 @@ def schedules_sentence(runs: Sequence[CarriedOut], write: Callable[[float], str]
         for run in runs
         if run is not best
     ]
-    return f"{text} {_capitalized(', '.join(others))}." if others else text
+    if others:
+        text += f" {_capitalized(', '.join(others))}."
+    unbroken = [run.title for run in runs if _starts_and_ends_apart(run.trace)]
+    if not unbroken:
+        return text
+    return (
+        f"{text} No rank of {' or '.join(unbroken)} waits between its actions. Ranks only start "
+        "and end one after another: with more microbatches that is a smaller share, and passes of "
+        "the next step could fill it."
+    )
+
+
+def _starts_and_ends_apart(trace: Trace) -> bool:
+    """Return whether ranks idle only before their first and after their last action."""
+    return trace.bubble_fraction >= EQUAL > idle_shares(trace).between
 
 
 def _capitalized(text: str) -> str:

@@ -52,6 +52,7 @@ __all__ = [
     "microbatch_group_size",
     "parse_order",
     "peak_in_flight",
+    "schedule_title",
     "v_shape",
 ]
 
@@ -103,6 +104,12 @@ TITLES: dict[str, str] = {
     "dualpipev": "DualPipeV",
 }
 """The titles of schedules that readers see."""
+
+
+def schedule_title(name: str, chunks: int) -> str:
+    """Return the title of schedule `name` with V `chunks`, by which ZB1P becomes another one."""
+    title = TITLES[name]
+    return f"interleaved {title}" if name == "zb1p" and chunks > 1 else title
 
 
 MOST_VISITS = 2**17

@@ -12,6 +12,7 @@ import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { sum } from "../engine/runtime.js";
 import { CONVENTIONS } from "../models/step/compute.js";
+import { schedule_title } from "../models/pipeline/schedules.js";
 import { carried_out } from "../models/step/step.js";
 import { stages_of } from "../scenarios/tools/page_answers.js";
 
@@ -65,7 +66,7 @@ export function pipelineSection(found, at, width) {
     el("div", { class: "modeler-drawing" }, timelinePicture(drawn, width)),
     toLab(found, drawn.times),
     note(
-      `${plainNumber(pipeline.stages)} ${pipeline.stages === 1 ? "rank" : "ranks"} · ${plainNumber(pipeline.microbatches)} microbatches · ${plainNumber(pipeline.chunks)} ${pipeline.chunks === 1 ? "chunk" : "chunks"} each; one global batch is `,
+      `${schedule_title(setup.schedule, pipeline.chunks)}: ${plainNumber(pipeline.stages)} ${pipeline.stages === 1 ? "rank" : "ranks"} · ${plainNumber(pipeline.microbatches)} microbatches · ${plainNumber(pipeline.chunks)} ${pipeline.chunks === 1 ? "chunk" : "chunks"} each; one global batch is `,
       value(quantity(setup.global_batch, "sequence", "unit"), "batch", at),
       " or ",
       value(quantity(setup.tokens_per_step, "token", "unit"), "batch", at),

@@ -9,6 +9,7 @@ import { makeStage } from "./lab_stage.js";
 import { makeTaking } from "./lab_take.js";
 import { makePlacing } from "./lab_place.js";
 import { pathSentence } from "./lab_words.js";
+import { schedule_title } from "../models/pipeline/schedules.js";
 import { held_words, schedules_sentence } from "../models/pipeline/schedule_words.js";
 import { bytes, change, percent } from "./quantities.js";
 import { ms } from "./lab_picture.js";
@@ -51,7 +52,7 @@ async function build(root, signal, { titles }) {
 
   const render = perFrame(() => signal.aborted || renderNow());
   function renderNow() {
-    const found = runsOf(state).map((run) => ({ ...run, title: titles[run.name] }));
+    const found = runsOf(state).map((run) => ({ ...run, title: schedule_title(run.name, run.chunks ?? 1) }));
     failed = found.filter(({ error }) => error);
     const good = found.filter(({ error }) => !error);
     // Two of one kind are distinguished by letters.
@@ -86,7 +87,7 @@ async function build(root, signal, { titles }) {
 
   function showAnswer() {
     const [reference] = runs;
-    const head = ["Schedule", "Time of a step", reference ? `against ${reference.title}` : "", "Idle", "Most held on a rank", "In flight"];
+    const head = ["Schedule", "Chunks", "Time of a step", reference ? `against ${reference.title}` : "", "Idle", "Most held on a rank", "In flight"];
     answer.replaceChildren(el("table", { class: "tool-table lab-table" },
       el("caption", { class: "tool-live" }, "The schedules compared"),
       el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col", class: at ? "num" : null }, text)))),
@@ -94,7 +95,7 @@ async function build(root, signal, { titles }) {
         const { trace, peaks } = run;
         const most = peaks.indexOf(Math.max(...peaks));
         const cells = [
-          ms(trace.makespan), run === reference ? "–" : change(trace.makespan / reference.trace.makespan - 1),
+          String(run.chunks), ms(trace.makespan), run === reference ? "–" : change(trace.makespan / reference.trace.makespan - 1),
           percent(trace.bubble_fraction), `${bytes(peaks[most])} (rank ${most})`, `${Math.round(Math.max(...trace.peak_in_flight) * 100) / 100}`,
         ];
         return el("tr", {}, el("th", { scope: "row" }, run.title), cells.map((text) => el("td", { class: "num" }, text)));
