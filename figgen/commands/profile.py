@@ -84,7 +84,7 @@ def _read(options: argparse.Namespace) -> Answer:
         "slow_rank": None if slow is None else asdict(slow),
     }
     said = sections(ranks, worst, common, waits, slow, format_quantity)
-    told = [profile_answer(worst, len(ranks), waits, format_quantity).text]
+    told = [profile_answer(worst, len(ranks), waits, format_quantity, slow).text]
     if options.against:
         rank, base = pairs(ranks, _ranks(options.against, options.most_bytes))[0]
         told[0] = f"{against_answer(rank, base, format_quantity)} {told[0]}"

@@ -13,7 +13,9 @@ from figgen.models.profiles.lanes import KINDS, lanes_of
 from figgen.models.profiles.profile import RankProfile, profiles, recorded_ranks
 from figgen.models.profiles.profile_against import causes, pairs, slow_rank
 from figgen.models.profiles.profile_beside import common_calls, waiting
+from figgen.models.profiles.profile_words import profile_answer
 from figgen.models.profiles.trace_setup import setup_of
+from figgen.units import format_quantity
 from tests.test_profile import NCCL, kernel
 from tests.test_profile_cases import RECORDED
 
@@ -73,6 +75,8 @@ def test_a_slow_rank_is_named_with_what_takes_it_longer() -> None:
         ("computing", pytest.approx(40e-6)),
         ("product", pytest.approx(40e-6)),
     ]
+    told = profile_answer(ranks[3], 4, waiting(common_calls(ranks)), format_quantity, found).text
+    assert "The slow rank is rank 3: another waits 40\u00a0µs per step for it." in told
     alike = [step(100.0, 20.0, number=at) for at in range(4)]
     calls = waiting(common_calls(alike))
     assert slow_rank(alike[:1], calls) is None

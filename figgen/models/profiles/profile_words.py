@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from figgen.models.profiles.kernel_times import KindTime
 from figgen.models.profiles.profile import RankProfile
-from figgen.models.profiles.profile_against import causes
+from figgen.models.profiles.profile_against import SlowRank, causes
 from figgen.models.profiles.profile_beside import Waiting, idle_page
 from figgen.models.profiles.profile_findings import OVERLAPPED, TimeSaving, savings_of
 
@@ -54,18 +54,24 @@ def profile_answer(
     ranks: int,
     waits: Sequence[Waiting],
     write: Callable[[float, str, str], str],
+    slow: SlowRank | None = None,
 ) -> ProfileAnswer:
-    """Return the answer about recorded steps of `ranks`, of which `rank` computes longest."""
+    """Return the answer about recorded steps of `ranks`, of which `rank` computes longest.
+
+    `slow` is the rank that the others wait for, if there is one.
+    """
     part = "step" if rank.marked else "recording"
     step = write(rank.wall_s / rank.steps, "s", "time")
-    name = rank.name if len(rank.name) <= LONGEST else f"{rank.name[:LONGEST]}…"
     whose = "A step" if rank.marked else "The recording"
     if ranks > 1:
-        whose += f" of {name}, which computes longest of {ranks} ranks,"
+        whose += f" of {_short(rank.name)}, which computes longest of {ranks} ranks,"
     text = f"{whose} takes {step}: it computes for {rank.computing_s / rank.wall_s:.1%} of it"
     fullest = _fullest(rank.kinds)
     if fullest is not None:
         text += f", most of that in {_kernels(fullest.kind)}"
+    if slow is not None:
+        cost = write(slow.cost_s, "s", "time")
+        text += f". The slow rank is {_short(slow.name)}: another waits {cost} per step for it"
     words, seconds, page = _loss(rank)
     waited = 0.0
     if seconds > 0:
@@ -78,6 +84,10 @@ def profile_answer(
     if savings:
         text += f". {_advice(rank, savings[0], waited, write)}"
     return ProfileAnswer(text=f"{text}.", page=page if seconds > 0 else "")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
 
 
 def _advice(

@@ -89,7 +89,7 @@ function profileOf(read, bases) {
     ranks: ranks.map((rank) => ({ ...rank, calls: rank.calls.map((calls) => callsData(calls, common)) })),
     waiting: waits, slow_rank: slow,
   };
-  const { text, page } = profile_answer(worst, ranks.length, waits, write);
+  const { text, page } = profile_answer(worst, ranks.length, waits, write, slow);
   const answer = { text, page };
   if (bases.length) {
     const [[rank, base]] = pairs(ranks, bases.map((one) => one.rank));
