@@ -12,6 +12,7 @@ from figgen.errors import InputError
 from figgen.guide.tool_scripts import printed_models
 from figgen.quantity_text import read_quantity
 from figgen.scenarios.options.typed import typed_amount, typed_batch, typed_count, typed_measure
+from figgen.scenarios.verdict.words import typed_speed
 from tests.test_units import READ, REFUSED
 from tests.translation.run import ran
 
@@ -86,6 +87,10 @@ def test_pages_read_what_the_command_line_reads(tmp_path: Path) -> None:
         for text in ("8 GiB", "8", "43,5 ms", "400 Gbps", "-3 B", "1e31 B", "x", "3 gb")
         for unit in ("B", "s", "B/s")
     ]
+    cases += [
+        ("typed_measure", ["--x", text, "FLOP/s"])
+        for text in ("1979 TFLOPS", "1,98 PFLOPs", "1979 TFLOP/s", "1979 TFLOP", "9 FLOPSY")
+    ]
     scripts = printed_models({"main.js": PROGRAM})
     found = ran(tmp_path, PROGRAM, scripts, cases)
     for case, answer in zip(cases, found, strict=True):
@@ -137,6 +142,14 @@ def test_thousands_in_the_german_way_are_asked_about_in_a_count_only() -> None:
 def test_a_sequence_of_8k_has_8192_tokens() -> None:
     assert [typed_count("sequence", text) for text in ("8k", "8K tokens", "8192")] == [8192] * 3
     assert typed_count("microbatches", "8k") == 8000
+
+
+def test_a_rate_of_work_may_be_written_as_datasheets_do() -> None:
+    for text in ("1979 TFLOPS", "1979 TFLOPs", "1.979 PFLOP/s"):
+        assert typed_measure("--peak", text, "FLOP/s") == 1979e12
+    assert typed_speed("412 TFLOPS/GPU") == ("tflops", 412e12)
+    with pytest.raises(InputError):
+        typed_measure("--bytes", "8 GFLOPS", "B")
 
 
 def test_a_price_may_have_the_sign_of_its_currency() -> None:

@@ -88,6 +88,11 @@ def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
     return found.value / scale
 
 
+def work_rate(text: str) -> str:
+    """Return `text` with FLOPS or FLOPs at its end, as datasheets write a rate, as FLOP/s."""
+    return re.sub(r"FLOP[sS]\s*$", "FLOP/s", text)
+
+
 def typed_measure(name: str, text: str, unit: str) -> float:
     """Return the quantity in `text` in the SI `unit`; bytes need no unit.
 
@@ -95,7 +100,7 @@ def typed_measure(name: str, text: str, unit: str) -> float:
     implausible.
     """
     try:
-        found = read_quantity(text)
+        found = read_quantity(work_rate(text) if unit == "FLOP/s" else text)
     except InputError as error:
         raise InputError(
             f"{name}: {error.what}", expected=error.expected, got=error.got, nearest=error.nearest

@@ -7,6 +7,7 @@ import re
 from figgen.errors import InputError
 from figgen.quantity_shown import shown, span_shown
 from figgen.quantity_text import read_quantity
+from figgen.scenarios.options.typed import work_rate
 from figgen.scenarios.runs.class_ends import UNKNOWN
 from figgen.scenarios.verdict.like import LikeRun
 from figgen.scenarios.verdict.reasons import Reason
@@ -83,12 +84,12 @@ def typed_speed(text: str, usual: str = "tokens_per_s") -> tuple[str, float]:
     """
     plain = re.sub(r"\s*(?:/|per)\s*GPUs?\s*$", "", text.strip())
     tokens = re.fullmatch(_TOKEN_RATE, plain)
-    found = read_quantity(tokens[1] if tokens else plain)
+    found = read_quantity(tokens[1] if tokens else work_rate(plain))
     if tokens and found.unit == "1":
         return "tokens_per_s", found.value
     if found.unit == "s":
         return "step_time", found.value
-    if found.unit in ("FLOP/s", "FLOPS"):
+    if found.unit == "FLOP/s":
         return "tflops", found.value
     if plain.endswith("%"):
         return "mfu", found.value
