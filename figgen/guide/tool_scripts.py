@@ -31,13 +31,14 @@ from figgen.translation.sources import Place
 
 JOINED = {
     "answers": (),
-    "converter": ("converter_lines",),
+    "converter": ("converter_lines", "converter_log"),
     "explore": ("explored/",),
     "figgen": (),
     "job_line": ("journey",),
     "measured_machine": (),
     "planner": (
         *("planner_own", "planner_trace", "planner_sizing", "planner_compare", "planner_goodput"),
+        "planner_next",
     ),
     "planner_worker": ("planner_nodes",),
     "profile": ("profile_beside", "profile_log"),

@@ -147,6 +147,31 @@ def test_page_is_worked_by_keys_refuses_in_words_and_reads_without_a_script(
     expect(page.locator("#converter [role=status]")).to_contain_text("900\u00a0GB/s")
 
 
+def test_a_speed_of_training_leads_to_its_mfu(page: Page, site: str) -> None:
+    opened(page, site, "?m.model=llama-3-8b&m.nodes=1&m.gpus=8")
+    page.get_by_text("Paste a log or a speed").click()
+    text = page.get_by_label("Log or speed")
+    for said, speed in (
+        ("7000 tokens/s/GPU", "7000 tokens/s/GPU"),
+        ("step: 10  loss: 2.1  memory: 45.2GiB(57%)  tps: 6,500  tflops: 300.1  mfu: 30.3%",
+         "6500 tokens/s"),
+    ):  # fmt: skip
+        text.fill(said)
+        page.get_by_role("button", name="Load it").click()
+        link = page.get_by_role("link", name=f"Is {speed} good?")
+        expect(link).to_be_visible()
+    text.fill("a cup of tea")
+    page.get_by_role("button", name="Load it").click()
+    expect(page.locator(".tool-bring")).to_contain_text("a speed such as 7000 tokens/s")
+    text.fill("7000 tokens/s")
+    page.get_by_role("button", name="Load it").click()
+    page.get_by_role("link", name="Is 7000 tokens/s good?").click()
+    judged = page.locator("#is-my-number-good")
+    expect(judged.locator("textarea")).to_have_value("7000 tokens/s")
+    expect(judged.locator(".tool-answer")).to_contain_text("Your step is")
+    expect(page.locator(".tool-sentence")).to_contain_text("Llama 3.1 8B on 8 ×")
+
+
 def test_a_line_rate_in_bits_is_one_direction_s(page: Page, site: str) -> None:
     opened(page, site, "?link=400+Gbps")
     first = page.locator("#converter .converter-out").nth(1).locator("dd").first

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 from figgen.catalog.interruptions import interruption, interruptions
-from figgen.models.memory.fit_probability import fit_words
+from figgen.models.memory.fit_probability import chance_shown, fit_words
 from figgen.models.planner.saving import WAYS
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.goodput_plan import kept
@@ -151,7 +151,9 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     offered = plan_rows(found, [0])[0]
     assert re.search(f"ZeRO-{offered.choices['zero_stage']}.* takes", said)
     chances = page.locator("#planner .plan-table").first.locator("tbody td[data-chance]")
-    assert all(text.endswith("%") for text in chances.all_inner_texts())
+    places = page.locator("#planner .plan-table").first.locator("tbody .plan-tick")
+    shown_places = [int(text) - 1 for text in places.all_inner_texts()]
+    assert chances.all_inner_texts() == [chance_shown(found.chance(at)) for at in shown_places]
     page.locator("#planner h2", has_text="With failures").scroll_into_view_if_needed()
     panel = page.locator("#planner .plan-goodput")
     tokens = panel.get_by_label("Training tokens, billions")
@@ -286,6 +288,21 @@ def test_the_page_answers_how_many_nodes(page: Page, site: str) -> None:
     expect(page.locator("#planner .plan-messages")).to_contain_text("your price of one GPU")
 
 
+def test_the_next_steps_stand_below_the_answer(page: Page, site: str) -> None:
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048&cp=1")
+    steps = page.get_by_role("group", name="With the fastest layout")
+    expect(steps).to_be_in_viewport(ratio=1)
+    row = page.locator("#planner .plan-table tbody tr").first
+    for name, cell in (("Open in the modeler", "modeler"), ("Show its ranks", "map")):
+        href = row.get_by_text(cell, exact=True).get_attribute("href") or ""
+        expect(steps.get_by_role("link", name=name)).to_have_attribute("href", href)
+    steps.get_by_role("button", name="Write its launch file").click()
+    expect(page.locator("#planner .plan-next .tool-code")).to_contain_text("torchrun")
+    page.locator("#planner [name=nodes]").fill("2")
+    expect(page.locator("#planner .plan-next .tool-code")).to_have_count(0)
+
+
 def test_ticked_rows_are_compared_and_points_of_the_front_open(page: Page, site: str) -> None:
     page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048&cp=1")
     ticks = page.locator("#planner .plan-table").first.locator("input[type=checkbox]")
@@ -295,6 +312,14 @@ def test_ticked_rows_are_compared_and_points_of_the_front_open(page: Page, site:
     assert compared.count() == 0
     ticks.nth(2).check()
     expect(compared).to_have_count(3)
+    # What a reader does next is on the screen, however long the table is.
+    page.set_viewport_size({"width": 1366, "height": 500})
+    ticks.nth(2).scroll_into_view_if_needed()
+    show = page.get_by_role("button", name="Compare the 2 ticked layouts")
+    expect(show).to_be_in_viewport(ratio=1)
+    show.press("Enter")
+    expect(compared.first).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("group", name="Ticked layouts side by side")).to_be_focused()
     first = page.locator("#planner .plan-figure a").first.get_attribute("href") or ""
     assert first.startswith("../modeler/?model=llama-3-8b")
     ticks.nth(0).uncheck()

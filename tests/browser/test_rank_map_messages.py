@@ -41,8 +41,8 @@ def expected(command: str) -> Counter[str]:
 
 def test_what_groups_carry_is_what_the_command_line_says(page: Page, site: str) -> None:
     opened(page, site, "?nodes=16&tp=8&cp=2&pp=4&m.model=llama-3-405b&m.microbatches=8")
-    page.get_by_role("region", name="Messages", exact=True).scroll_into_view_if_needed()
-    page.locator(".map-volumes tbody tr").first.wait_for()
+    page.get_by_role("button", name="What they send").press("Enter")
+    expect(page.locator(".map-volumes tbody tr").first).to_be_in_viewport()
     sizes = "--nodes 16 --gpus-per-node 8 --tp 8 --pp 4 --microbatches 8 --json"
     model = page.locator("[name=volumes-model]")
     assert model.input_value() == "llama-3-405b", "as the modeler handed it on"
@@ -51,6 +51,17 @@ def test_what_groups_carry_is_what_the_command_line_says(page: Page, site: str) 
         shown = Counter(page.evaluate(ROWS))
         assert shown == expected(f"figgen step --model {name} --cp 2 {sizes}")
         assert len(shown) >= 7
+        rows = printed(f"figgen step --model {name} --cp 2 {sizes}")["communication"]
+        sent = {
+            level: format_quantity(
+                sum(row["sent_bytes"] for row in rows if row["level"] == level), "B"
+            )
+            for level in LINKS
+        }
+        told = page.get_by_role("region", name="Messages", exact=True)
+        expect(told).to_contain_text(
+            f"It sends {sent['scale-up']} inside a node and {sent['network']} between nodes."
+        )
     page.locator("[name=cp]").fill("4")
     page.locator(".map-summary", has_text="CP 4").wait_for()
     assert Counter(page.evaluate(ROWS)) == expected(f"figgen step --model {name} --cp 4 {sizes}")

@@ -76,14 +76,12 @@ function build(root, signal, { busbw }) {
   ];
   const messages = problems.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `In the address, ${text}.`)));
   const brought = bringBox(async ({ text, isLast }) => {
-    const { readLog } = await import("./logs.js");
+    const { readBrought } = await import("./converter_log.js");
+    const { log, shown } = await readBrought(text, (log) => log.ranks > 1 ? fullOf(state, log.collective, log.ranks, log.ranks_per_node || state.width) : null);
     if (!isLast()) return false;
-    const found = readLog(text, (log) => log.ranks > 1 ? fullOf(state, log.collective, log.ranks, log.ranks_per_node || state.width) : null);
-    const job = found ? null : (await import("./elsewhere.js")).elsewhere(text);
-    if (!found) return job ?? [el("div", { class: "tool-message is-bad" }, el("p", {}, "Expected a table of nccl-tests, step lines of a training framework, or PyTorch's message of an out-of-memory error or a time-out."))];
-    if (found.log.rows) fillIn(found.log);
-    return found.shown;
-  }, signal, { summary: "Paste or drop a log: nccl-tests, training steps, out of memory", label: "Log" });
+    if (log?.rows) fillIn(log);
+    return shown;
+  }, signal, { summary: "Paste a log or a speed: nccl-tests, training steps, 7000 tokens/s, out of memory", label: "Log or speed" });
   const answered = el("p", { class: "tool-sentence" });
   root.replaceChildren(answered, ...messages, brought.element, ...parts, region);
 

@@ -2,7 +2,7 @@
 
 import { grouped } from "../engine/errors.js";
 import { placement_sentence } from "../models/machine/placement_words.js";
-import { el } from "./dom.js";
+import { button, el } from "./dom.js";
 import { plural } from "./map_groups.js";
 
 const KEYS =
@@ -17,8 +17,6 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   const sentence = el("p", { class: "tool-sentence" });
   let placed = "";
   const summary = el("p", { class: "map-summary", tabindex: -1 });
-  const links = el("p", { class: "map-note" },
-    "Why ranks are laid out like this: ", el("a", { href: "../../guide/rank-mapping/" }, "the chapter on rank mapping"), ".");
   const picture = el("div", { class: "map-picture" },
     el("div", { class: "map-bar" }, shows.element, stage.zooms),
     el("div", { class: "map-under" }, stage.element, errors),
@@ -27,6 +25,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
     el("section", { class: "tool-section map-below", "aria-label": label }, parts);
   const volumes = below("Messages", el("h2", {}, "What the groups carry in a training step"), el("div", { class: "map-late" }));
   const cube = below("Cube", el("h2", {}, "The same GPUs as a cube"), el("div", { class: "map-late" }));
+  const carry = button("What they send", () => volumes.scrollIntoView());
   form.element.prepend(take.brought);
   root.replaceChildren(
     sentence,
@@ -38,13 +37,13 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
     cube,
     below("Communicators", el("h2", {}, "Groups and the links they use"), table.element),
     volumes,
-    below("Take away", take.element, links),
+    below("Take away", take.element),
     region,
   );
 
   /** What is shown; `fits` says whether it is what was requested. */
   function showSummary(parallel, fits) {
-    summary.replaceChildren(...summaryOf(parallel));
+    summary.replaceChildren(...summaryOf(parallel), carry);
     placed = placement_sentence(parallel);
     if (fits) sentence.textContent = placed;
     picture.classList.toggle("is-stale", !fits);

@@ -1,6 +1,7 @@
 // The messages of a layout's groups in a training step: collective, count, bytes. Loaded
 // when a reader comes near them; the numbers are the modeler's.
 
+import { sum } from "../engine/runtime.js";
 import { catalog } from "../catalog.js";
 import { el, selectField } from "./dom.js";
 import { LEVELS, axisLabel, evaluate } from "./modeler_model.js";
@@ -51,7 +52,7 @@ export function makeVolumes() {
     said.textContent =
       `A GPU of pipeline rank ${step.pipeline_rank}, which works longest: ${plainNumber(setup.microbatches)} ` +
       `microbatches of ${quantity(setup.microbatch_size * setup.sequence, "token", "unit")} a step, ZeRO ${setup.zero_stage}. ` +
-      "The buffer is the largest of one call on a rank.";
+      `It sends ${sentBy(step.communication)}. The buffer is the largest of one call on a rank.`;
     const rows = [...step.communication].sort((one, other) => ORDER.indexOf(one.axis) - ORDER.indexOf(other.axis));
     body.replaceChildren(...rows.map((row) => lineOf(row, setup)));
     if (!rows.length) said.textContent = "One GPU alone sends nothing.";
@@ -64,6 +65,14 @@ export function makeVolumes() {
     },
   };
 }
+
+// The bytes of a step on each kind of link, fastest first.
+const sentBy = (rows) =>
+  Object.keys(LEVELS)
+    .map((level) => [level, sum(rows.map((row) => (row.level === level ? row.sent_bytes : 0)))])
+    .filter(([, sent]) => sent)
+    .map(([level, sent]) => `${bytes(sent)} ${LEVELS[level]}`)
+    .join(" and ");
 
 const HUES = { embedding: "dp" };
 

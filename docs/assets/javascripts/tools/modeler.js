@@ -230,7 +230,7 @@ async function build(root, signal, catalog) {
     writeAddress(query);
     tellJob(jobRecord(schema, catalog, states()[at], found[at].setup));
   }
-  judged.open = location.hash === `#${judged.id}`;
+  judged.open = location.hash.startsWith(`#${judged.id}`);
   renderNow();
 }
 

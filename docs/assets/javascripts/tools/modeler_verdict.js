@@ -126,5 +126,9 @@ export function verdictBox(box, catalog, foundNow) {
   };
   input.addEventListener("change", update);
   box.append(el("p", {}, "Compare what you measured with the prediction and with published runs."), field("What you measured, per GPU", input), el("div", { class: "tool-actions" }, button("Compare", update)), answer);
-  return { update, ask(text) { [input.value, box.open] = [text, true]; update(); } };
+  const ask = (text) => { [input.value, box.open] = [text, true]; update(); };
+  // A link from another tool brings what was measured.
+  const [, brought] = location.hash.split("=");
+  if (brought) ask(decodeURIComponent(brought));
+  return { update, ask };
 }

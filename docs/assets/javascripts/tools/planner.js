@@ -6,7 +6,6 @@ import { fit_words } from "../models/memory/fit_probability.js";
 import { MFU_LABEL } from "../models/step/compute.js";
 import { bringBox } from "./bring.js";
 import { button, el, liveRegion, mountTool, pause, perFrame, released, selectField, whenNear } from "./dom.js";
-import { download } from "./files.js";
 import { modelerForm } from "./modeler_form.js";
 import { ownFrom } from "./modeler_hardware.js";
 import { OWN, presetsOf } from "./modeler_state.js";
@@ -67,33 +66,18 @@ async function build(root, signal, catalog) {
   const progress = el("div", { class: "plan-progress is-idle" }, bar, far, button("Stop", () => { stop(); rest(); }));
   const answered = el("p", { class: "tool-sentence plan-best" }, COUNTING);
   const answer = el("div", { class: "plan-answer" });
+  const next = el("div", { class: "plan-next" });
+  let steps = null; // what to do with the answer
   // The job of the question, which the reader may have changed since.
   const waysOf = (row, { asked }) => ways(catalog, asked, row);
   const compared = el("div", { class: "plan-compared" });
   const best = layoutTable("The fastest layouts that fit", waysOf, async (rows) => {
     const asked = found;
     const { comparison } = rows.length > 1 ? await import("./planner_compare.js") : {};
-    if (asked === found) compared.replaceChildren(...(comparison ? [comparison(rows)] : []));
+    if (asked === found) compared.replaceChildren(...(comparison ? comparison(rows) : []));
   });
   const more = button(`Show ${MORE_SHOWN}`, () => { shown = shown === FIRST_SHOWN ? MORE_SHOWN : FIRST_SHOWN; drawTable(); });
   const variants = button("", () => { every = !every; drawTable(); });
-  const traced = button("Open the fastest as a trace", async () => {
-    const { traceOfQuery } = await import("./planner_trace.js");
-    download("trace.json", traceOfQuery(catalog, waysOf(found.rows[0], found).modeler), "application/json");
-  }, { "data-file": "trace" });
-  let start = null; // writes the file that starts the fastest layout, loaded on request
-  const started = button("Start the fastest", async () => {
-    const asked = found;
-    const { jobOfQuery, writeBox } = await import("./planner_trace.js");
-    if (asked !== found) return;
-    if (!start) {
-      start = writeBox(say);
-      started.parentElement.after(start.element);
-    }
-    start.element.hidden = false;
-    start.update(jobOfQuery(catalog, waysOf(found.rows[0], found).modeler));
-  }, { "data-write": "" });
-  const judged = button("Is my number good?", () => location.assign(`../modeler/?${waysOf(found.rows[0], found).modeler}#is-my-number-good`));
   const figure = el("div", { class: "plan-figure" });
   const front = layoutTable("Time against memory", waysOf);
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "Time against memory as a table"), front.element);
@@ -108,10 +92,10 @@ async function build(root, signal, catalog) {
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
   const sized = el("section", { class: "tool-section plan-sizing", hidden: true }, el("h2", {}, "How many nodes"));
   const results = el("div", { class: "plan-results", hidden: true }, answer,
-    section("Fastest layouts", best.element, compared, el("div", { class: "tool-actions" }, more, variants, traced, started, judged)),
+    section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more, variants), compared),
     section("Time against memory", figure, frontBox),
     section("With failures: days of the whole training", failures));
-  root.replaceChildren(answered, el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sized, results)), region);
+  root.replaceChildren(answered, next, el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sized, results)), region);
 
   const tell = (key, message) => (message === null ? bad.delete(key) : bad.set(key, message));
   // The reader's own hardware starts with the numbers of the previous choice.
@@ -235,7 +219,8 @@ async function build(root, signal, catalog) {
     found.meshRows = rows(found.meshes);
     found.frontRows = rows(found.front);
     if (fastest) tellJob(ways(catalog, given.asked, fastest, found).job);
-    if (start) start.element.hidden = true; // it was the fastest of a different search
+    steps ??= import("./planner_next.js").then(({ nextSteps }) => nextSteps(next, catalog, say));
+    steps.then(({ show }) => given === found && show(fastest ? waysOf(fastest, given) : null));
     results.hidden = false;
     results.classList.remove("is-stale");
     const parts = [...results.querySelectorAll("section")];
