@@ -64,6 +64,8 @@ CHANGES = (
     ("figgen/catalog/links.toml", '\nbandwidth = "50 GB/s"', '\nbandwidth = "49.9 GB/s"'),
     ("figgen/catalog/presets.toml", "2 nodes × 8 GPUs", "Two nodes × 8 GPUs"),
     ("figgen/catalog/assumptions.toml", "flash_attention = false", "flash_attention = true"),
+    ("figgen/models/pipeline/schedules.py", '"""', '""" '),
+    ("figgen/scenarios/stories/journey.py", '"""', '""" '),
     ("figgen/theme.py", '"""', '""" '),
     ("figgen/units.py", '"""', '""" '),
 )

@@ -21,17 +21,19 @@ def pages_of_formulas(sources: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Return for every formula the paths of pages that use it, in the order of `sources`."""
     found: dict[str, list[str]] = {name: [] for name in FORMULAS}
     for path, source in sources.items():
-        for name in _used(source) & FORMULAS.keys():
+        called, figures = _named(source)
+        for name in called.union(*map(formulas_of_figure, figures)) & FORMULAS.keys():
             found[name].append(path)
     return {name: tuple(paths) for name, paths in found.items()}
 
 
-def _used(source: str) -> set[str]:
-    """Return the names called by inline values, and the formulas of a page's figures."""
+@lru_cache(maxsize=1024)
+def _named(source: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names that a page's inline values call, and those of its figures."""
     inline = (match.group(1) for match in re.finditer(PATTERN, source))
-    names = {name for text in inline for name in _CALLED.findall(text)}
+    called = {name for text in inline for name in _CALLED.findall(text)}
     shown = {name for fence in fences(source) for name in _FIGURE.findall(fence.body)}
-    return names.union(*(formulas_of_figure(name) for name in shown))
+    return frozenset(called), frozenset(shown)
 
 
 def formulas_of_figure(name: str) -> frozenset[str]:

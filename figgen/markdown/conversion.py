@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from secrets import token_hex
@@ -63,8 +63,11 @@ class Fence:
     header: str
 
 
-def fences(source: str) -> Iterator[Fence]:
-    """Yield each ```figure fence of a page, at any indentation, but not those inside other code."""
+@lru_cache(maxsize=1024)  # a build asks for a page's several times, a server after each edit
+def fences(source: str) -> tuple[Fence, ...]:
+    """Return each ```figure fence of a page, at any indentation, but not those inside other
+    code."""
+    found = []
     lines = source.splitlines()
     index = 0
     while index < len(lines):
@@ -76,8 +79,9 @@ def fences(source: str) -> Iterator[Fence]:
         closing = re.compile(rf"^\s*{mark[0]}{{{len(mark)},}}\s*$")
         end = next((k for k in range(index + 1, len(lines)) if closing.match(lines[k])), len(lines))
         if re.match(r"figure\b", header):
-            yield Fence(index + 1, "\n".join(lines[index + 1 : end]), header)
+            found.append(Fence(index + 1, "\n".join(lines[index + 1 : end]), header))
         index = end + 1
+    return tuple(found)
 
 
 def figure_numbers(source: str, chapter: str = "") -> dict[str, str]:

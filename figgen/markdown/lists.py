@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def read_list(path: Path, kinds: Kinds, *needed: str) -> dict[str, dict[str, Any
     text = ""
     try:
         text = path.read_text(encoding="utf-8")
-        entries = tomllib.loads(text)
+        entries = _read(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise not_toml(path.name, text, error) from None
     places = {name: EntryPlace(file=path.name, entry=name, content=text) for name in entries}
@@ -40,6 +41,10 @@ def read_list(path: Path, kinds: Kinds, *needed: str) -> dict[str, dict[str, Any
         for fault in _faults(places[name], entry, kinds, needed)
     )
     return entries
+
+
+_read = lru_cache(maxsize=8)(tomllib.loads)
+"""Nobody changes what it returns."""
 
 
 def _faults(

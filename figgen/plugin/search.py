@@ -38,9 +38,9 @@ def on_env(env: Any, config: MkDocsConfig, **_: Any) -> None:
         return
     terms = read_list(Path(config.docs_dir, "glossary.toml"), TERM, "means")
     found = [Found(*page) for page in pages.values()]
-    keeper, key = config.mdx_configs["figgen"]["site"].pictures.memory, repr((found, terms))
     files = make = partial(search_files, found, terms)
     if not serving.current():
+        keeper, key = config.mdx_configs["figgen"]["site"].pictures.memory, repr((found, terms))
         files = beside(lambda: keeper.same("search", key, make))
 
 

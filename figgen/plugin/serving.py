@@ -36,6 +36,9 @@ def on_startup(command: str, **_: Any) -> None:
 
 
 def on_config(config: MkDocsConfig) -> None:
+    from figgen.serving.templates import with_listed_templates
+
+    with_listed_templates(config.theme)
     if memory is not None:
         memory.refresh()  # before any module that an edit may have changed is imported
         own = map(str, sorted(Path(__file__).parent.glob("*.py")))

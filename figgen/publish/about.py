@@ -30,6 +30,7 @@ def reading_minutes(source: str) -> int:
     return max(1, round(len(_NOT_READ.sub("", source).split()) / WORDS_PER_MINUTE))
 
 
+@lru_cache(maxsize=512)
 def about(
     site: str, title: str, description: str, address: str, source: str, changed: str, card: str
 ) -> About:

@@ -23,9 +23,10 @@ _OPEN, _CLOSE = "<script type=module>", "</script>"
 def plain_scripts(docs: Path) -> dict[str, str]:
     """Return every script of the site and the package by path, without comments."""
     return {
-        path.relative_to(root).as_posix(): plain(path.read_text(encoding="utf-8"))
+        path.relative_to(root).as_posix(): _plain_file(path, about.st_mtime_ns, about.st_size)
         for root in (OWN, docs)
         for path in sorted((root / FOLDER).rglob("*.js"))
+        for about in [path.stat()]
     }
 
 
@@ -64,6 +65,12 @@ _NOTE = re.compile(r"(\w?)/\* @__PURE__ \*/ ")
 
 # A server calls these again after each change. More scripts than answers would forget them all.
 KEPT_SCRIPTS = 4096
+
+
+@lru_cache(maxsize=KEPT_SCRIPTS)
+def _plain_file(path: Path, changed_ns: int, size: int) -> str:
+    """Return a file's script as `plain` does; it is read again when its time or size changes."""
+    return plain(path.read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=KEPT_SCRIPTS)

@@ -67,8 +67,8 @@ class Memory:
     _first: set[str] | None = None
     _postponing: set[str] = field(default_factory=set)
     _changed: threading.Event = field(default_factory=threading.Event)
-    _shown: dict[str, str] = field(default_factory=dict)
-    _pending: dict[str, str] = field(default_factory=dict)
+    _shown: dict[str, object] = field(default_factory=dict)
+    _pending: dict[str, object] = field(default_factory=dict)
     _same: dict[str, tuple[str, Any]] = field(default_factory=dict)
     _entries: dict[Lookup, str] = field(default_factory=dict)
     _running: list[threading.Thread] = field(default_factory=list)
@@ -161,7 +161,7 @@ class Memory:
         gone, self.published = self.published - paths, paths
         return gone
 
-    def is_shown(self, path: str, key: str) -> bool:
+    def is_shown(self, path: str, key: object) -> bool:
         """Return whether a page or file was written with this key; note it as pending."""
         self._pending[path] = key
         if self._shown.get(path) == key:

@@ -1,12 +1,16 @@
-"""Templates that skip rendering a page that would come out as it was last written."""
+"""Templates that skip rendering a page that would come out as it was last written.
+
+Their environment lists them without the hidden folders of a theme.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BytecodeCache
+from jinja2 import BytecodeCache, Environment, FileSystemLoader
 from jinja2.bccache import Bucket
 
 from figgen.cache import digest
@@ -29,6 +33,34 @@ class Compiled(BytecodeCache):
         self.codes[bucket.key, bucket.checksum] = bucket.code
 
 
+class Listed(FileSystemLoader):
+    """Templates of a theme, listed without its hidden folders.
+
+    Material has thousands of icons there, and the host publishes none of them.
+    """
+
+    def list_templates(self) -> list[str]:
+        found = set[str]()
+        for root in self.searchpath:
+            for folder, folders, files in os.walk(root):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                inside = Path(folder).relative_to(root)
+                found.update((inside / name).as_posix() for name in files)
+        return sorted(found)
+
+
+def with_listed_templates(theme: Any) -> None:
+    """Make a theme's environment list its templates without hidden folders."""
+    make = theme.get_env
+
+    def get_env() -> Environment:
+        env: Environment = make()
+        env.loader = Listed(theme.dirs)
+        return env
+
+    vars(theme)["get_env"] = get_env
+
+
 class Remembering:
     """A template's `render` that remembers its last input."""
 
@@ -46,19 +78,18 @@ class Remembering:
             path, key = page.file.src_uri, self._key(page, context)
         return NOTHING if self.memory.is_shown(path, key) else self.render(context)
 
-    def _key_of_list(self, files: Any) -> str:
+    def _key_of_list(self, files: Any) -> object:
         pages = [file.page for file in files if file.page]
-        return digest(repr((self.ground, [(p.canonical_url, p.update_date) for p in pages])))
+        return self.ground, [(p.canonical_url, p.update_date) for p in pages]
 
-    def _key(self, page: Any, context: Mapping[str, Any]) -> str:
+    def _key(self, page: Any, context: Mapping[str, Any]) -> object:
         kept = self.memory.pages.get(page.file.src_uri)
         around = [(near.title, near.url) for near in (page.previous_page, page.next_page) if near]
         made = kept.serial if kept and not kept.page.problems else next(self.memory.serials)
         version = kept.version if kept else self.memory.code.version
         code = version if page.meta.get("tool") else 0
-        own = {name: value for name, value in context.items() if name in ("about", "card")}
-        parts = (made, page.title, page.meta, page.canonical_url, around, code, own, self.ground)
-        return digest(repr(parts))
+        own = context.get("about"), context.get("card")
+        return made, page.title, page.meta, page.canonical_url, around, code, own, self.ground
 
 
 def remembering(

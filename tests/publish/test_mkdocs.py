@@ -17,6 +17,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from mkdocs.theme import Theme
+
+from figgen.serving.templates import with_listed_templates
 
 CHECKED_WITH = "1.6.1"
 
@@ -67,6 +70,27 @@ def test_converting_a_page_is_the_events_that_the_plug_in_sends() -> None:
     steps = inspect.getsource(build._populate_page)
     order = ["on_pre_page(", "read_source(", "on_page_markdown(", ".render(", "on_page_content("]
     assert sorted(order, key=steps.index) == order
+
+
+def test_a_theme_publishes_the_same_files_without_a_look_into_its_hidden_folders(
+    config: MkDocsConfig, tmp_path: Path
+) -> None:
+    """`figgen.serving.templates` lists the templates in place of the theme's environment."""
+    for name in (".icons/a.svg", "assets/.b/c.svg", "assets/d.svg", ".e.svg"):
+        path = tmp_path / "custom" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    theme = Theme("material", custom_dir=str(tmp_path / "custom"))
+    config.theme, found = theme, []
+    for change in (lambda _: None, with_listed_templates):
+        change(theme)
+        files, env = Files([]), theme.get_env()
+        files.add_files_from_theme(env, config)
+        found.append((list(files.src_uris), "base.html" in env.list_templates()))
+        assert env.get_template("base.html")
+    assert found[0] == found[1]
+    assert "assets/d.svg" in found[0][0]
+    assert not any(".icons" in name for name in theme.get_env().list_templates())
 
 
 def test_a_server_watches_again_with_another_observer(tmp_path: Path) -> None:

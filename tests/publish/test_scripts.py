@@ -12,7 +12,7 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS
-from figgen.publish.scripts import OWN, imported_names, lean, plain, plain_scripts
+from figgen.publish.scripts import FOLDER, OWN, imported_names, lean, plain, plain_scripts
 from tests.publish.test_joined import NODE
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -54,6 +54,14 @@ export const one = 1 /* inside */ + 0;
 
 def test_comments_and_indentation_go_and_texts_stay() -> None:
     assert plain(SOURCE) == PUBLISHED
+
+
+def test_an_edited_script_is_read_again(tmp_path: Path) -> None:
+    script = tmp_path / FOLDER / "a.js"
+    script.parent.mkdir(parents=True)
+    for source in ("one();\n", "another();\n", "one();\n"):
+        script.write_text(source)
+        assert plain_scripts(tmp_path)[f"{FOLDER}/a.js"] == source
 
 
 def test_plain_is_final() -> None:
