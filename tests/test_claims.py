@@ -205,7 +205,7 @@ def test_chunks_send_more_than_their_number_times_the_messages() -> None:
             crossings = sum(one != after for one, after in pairwise(places))
             assert crossings > chunks * (ranks - 1)
     journey = (DOCS / "journey/splitting-the-depth.md").read_text("utf-8")
-    assert "with $V$ slices there are more than $V$ times as many messages" in journey
+    assert "$V$ slices need slightly more than $V$ times as many messages" in journey
     assert "and more than twice the messages" in page("pipeline-schedules")
     assert "there are more than $V$ times as many messages" in page("pipeline-schedules")
     assert "more than twice as many messages between stages" in page("choosing")
