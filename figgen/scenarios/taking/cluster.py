@@ -18,8 +18,8 @@ from figgen.scenarios.texts.entry import Entry, is_whole, normal
 USUAL_WIDTH = 8
 """Default GPUs per node."""
 
-DOMAINS = {"gb300-nvl72": 72, "gb200-nvl72": 72}
-"""GPUs that share NVLink, for chips with more than a server has: 18 trays of four."""
+DOMAINS = {"gb300-nvl72": 72, "gb200-nvl72": 72, "tpu-v5p": 8960, "tpu-v5e": 256}
+"""Chips that share fast links, where a server has fewer: 18 trays of four GPUs, a pod of TPUs."""
 
 CHIPS = (
     ("gb300", "gb300-nvl72"), ("gb200", "gb200-nvl72"), ("b300", "b300-sxm-hgx"),
@@ -27,7 +27,7 @@ CHIPS = (
     ("h100", "h100-sxm-80gb"), ("h20", "h20-sxm-96gb"), ("a100_40", "a100-sxm-40gb"),
     ("a100", "a100-sxm-80gb"), ("v100", "v100-sxm2-32gb"), ("mi355x", "mi355x"),
     ("mi350x", "mi350x"), ("mi325x", "mi325x"), ("mi300", "mi300x"),
-    ("v5p", "tpu-v5p"), ("v5e", "tpu-v5e"), ("v5lite", "tpu-v5e"), ("v6e", "tpu-v6e"),
+    ("v5p", "tpu-v5p"), ("v5e", "tpu-v5e"),
 )  # fmt: skip
 """Names of accelerators in schedulers, and their names in the catalog."""
 
@@ -335,7 +335,7 @@ def _join_trays(given: Given, nodes: int, width: int) -> None:
     A node is the set of GPUs that share NVLink.
     """
     domain = _usual_width(given, nodes * width)
-    racks = str(given.taken.get("accelerator", "")) in DOMAINS
+    racks = "nvl" in str(given.taken.get("accelerator", ""))
     if racks and domain > width and (nodes * width) % domain == 0:
         given.notes.append(
             f"{domain // width} hosts of {width} GPUs share NVLink in a rack; using them as one "

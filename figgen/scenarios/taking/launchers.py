@@ -42,7 +42,7 @@ LAUNCHER_SWITCHES = (
 )  # fmt: skip
 """Options of launchers without a value, which the script may follow."""
 
-LISTS = ("args", "arguments", "options", "opts", "flags", "params")
+LISTS = ("args", "options", "opts", "flags")
 """Ends of names of variables that hold options."""
 
 SLURM_SHORT = "NnGcpJtAoewDq"
@@ -79,7 +79,7 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
 
 
 BESIDE = (
-    "inference", "decode", "generate", "eval", "convert", "export", "preprocess", "merge",
+    "inference", "decode", "generate", "eval", "convert", "export",
 )  # fmt: skip
 """Words in the paths of programs that train nothing."""
 
@@ -92,7 +92,7 @@ def _is_beside(command: list[Entry]) -> bool:
     )
 
 
-TOOLS = ("conda", "mamba", "micromamba", "module", "pip", "git", "cd", "rm", "mkdir")
+TOOLS = ("conda", "mamba", "module", "pip", "git", "cd")
 """Programs whose arguments may have the names of software, as in `conda activate megatron`."""
 
 

@@ -62,6 +62,8 @@ def _maxtext(entries: list[Entry]) -> list[Entry]:
         if place in ("ici", "dcn") and axis in MAXTEXT_AXES:
             size = int(one.value) if is_whole(one.value) else 0
             open = open or size == 0
+            if size == 0 and "fsdp" not in axis:
+                found.append(entry(MAXTEXT_AXES[axis], "auto", one.origin))
             sharded = sharded or (axis.startswith("fsdp") and size != 1)
             within = within * max(size, 1) if place == "ici" else within
             between = between * max(size, 1) if place == "dcn" else between

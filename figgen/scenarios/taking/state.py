@@ -388,7 +388,7 @@ def _take_adapters(given: Given, dialect: str) -> None:
         take(given, "frozen_weights", "nf4" if four else "int8")
 
 
-FEED_FORWARD = ("up_proj", "gate_proj", "down_proj", "fc1", "fc2", "w1", "w2", "linear_fc1")
+FEED_FORWARD = ("up_proj", "gate_proj", "down_proj", "fc1", "fc2", "w1", "w2", "up|", "|up")
 
 
 def _has_any(text: str, words: tuple[str, ...]) -> bool:
