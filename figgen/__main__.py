@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _refuse_fault(error: Exception) -> int:
     """Refuse with one line for a fault of the site's modules; raise any other error again."""
-    from figgen.serving.places import own_fault
+    from figgen.serving.code import own_fault
 
     if fault := own_fault(error):
         return _refuse(fault)

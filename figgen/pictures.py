@@ -112,8 +112,7 @@ class Pictures:
         if self.memory is None:
             return make()
         request = repr((what, figure, sorted(arguments.items())))
-        function = figure_named(figure).function
-        return self.memory.figure(request, f"{function.__module__}:{function.__qualname__}", make)
+        return self.memory.figure(request, figure_named(figure).function.__module__, make)
 
     def picture(self, p: Evaluated) -> str:
         """Return the SVG of a figure: from this build, from the cache, or drawn now."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from figgen.serving.places import import_circle, own_fault
+from figgen.serving.code import import_circle, own_fault
 
 
 def test_a_circle_of_imports_is_named_with_its_lines(

@@ -21,7 +21,7 @@ def add(verbs: Verbs) -> None:
 
 def _lint(options: argparse.Namespace) -> Answer:
     from figgen.prose.rules import lint_folder
-    from figgen.serving.places import in_place
+    from figgen.serving.code import in_place
 
     docs = docs_here(options.docs)
     try:

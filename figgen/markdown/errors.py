@@ -7,7 +7,7 @@ from html import escape
 
 from markdown.util import AtomicString
 
-from figgen.serving.places import last_place
+from figgen.serving.code import last_place
 
 
 def place_of(error: BaseException) -> str:

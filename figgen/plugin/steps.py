@@ -18,7 +18,7 @@ def step(steps: Iterator[Any]) -> Any:
     Of several errors it raises the last, and logs the others.
     """
     from figgen.errors import InputError
-    from figgen.serving.places import in_place, own_fault
+    from figgen.serving.code import in_place, own_fault
 
     try:
         return next(steps)

@@ -189,8 +189,7 @@ def computed(page: Page, site: Site, code: SourceCode) -> str:
         except InputError:  # a figure's own value, or a mistake: then the page has a problem
             continue
         evaluation = value.evaluation
-        formula = evaluation.formula if evaluation else None
-        of = code.fingerprint(f"{formula.module}:{formula.name}") if formula else ""
+        of = code.fingerprint(evaluation.formula.module) if evaluation else ""
         shown = (value.value, value.unit, value.source, value.low, value.high, value.inputs)
         parts.append(repr((text, shown, spec, of)))
     return digest("\0".join(parts))

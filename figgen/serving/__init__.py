@@ -1,9 +1,9 @@
 """What a server keeps between builds: unchanged modules, and what they computed.
 
-`code` tracks which files changed and what depends on them, definition by definition
-(`definitions`). `memory` records what each result was computed from, and `templates` skips the
-rendering of pages that would come out the same; `publish.kept_pages` skips their conversion. A
-build without a server keeps `answers` on disk: figures and pages for later builds by the same code.
+`code` tracks which files changed and what depends on them, `memory` records what each result was
+computed from, and `templates` skips the rendering of pages that would come out the same;
+`publish.kept_pages` skips their conversion. A build without a server keeps `answers` on disk:
+figures and pages for later builds by the same code.
 """
 
 from __future__ import annotations

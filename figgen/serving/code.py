@@ -11,16 +11,17 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from traceback import extract_tb
+from typing import Any
 
 from figgen.cache import digest
-from figgen.serving.definitions import Name, definitions
+from figgen.errors import InputError, PlacedError, closest
 from figgen.subject import modules, subject
 
 PACKAGE = Path(__file__).parents[1]
@@ -36,8 +37,6 @@ _IMPORT = re.compile(
     re.M,
 )
 _WORD = re.compile(r"[\w-][\w.-]*")
-MADE = "__getattr__"
-"""The function that makes the names that a module lacks."""
 INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -110,13 +109,6 @@ def _lies_in(folder: Path, name: str) -> bool:
     return (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file()
 
 
-class Reached(NamedTuple):
-    """A definition or a module: a text that changes with it, and what it names."""
-
-    text: str
-    names: tuple[Name, ...]
-
-
 @dataclass(kw_only=True)
 class SourceCode:
     """The sources as of the last look; `version` counts the changes.
@@ -135,7 +127,6 @@ class SourceCode:
     _needed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _closures: dict[str, frozenset[str]] = field(default_factory=dict)
     _fingerprints: dict[str, str] = field(default_factory=dict)
-    _parts: dict[Name, Reached] = field(default_factory=dict)
 
     def look(self) -> set[str]:
         """Return modules and data files that changed, appeared or vanished since the last look."""
@@ -157,7 +148,6 @@ class SourceCode:
                 changed.add(name)
         if there.keys() != self._stamps.keys():
             self._needed.clear()
-            self._parts.clear()
             inits = (path for path in there if path.endswith(f"{os.sep}__init__.py"))
             self._packages = {self._name(Path(path)) for path in inits}
         self._stamps = there
@@ -165,15 +155,13 @@ class SourceCode:
             self.version += 1
             for name in changed:
                 self._needed.pop(name, None)
-            for one in [one for one in self._parts if one[0] in changed]:
-                del self._parts[one]
             self._closures.clear()
             self._fingerprints.clear()
         return changed
 
     def knows(self, module: str) -> bool:
-        """Return whether changes of a module, or of a definition in it, are followed."""
-        return re.split("[.:]", module)[0] in {PACKAGE.name, *self.own}
+        """Return whether changes of a module are followed."""
+        return module.partition(".")[0] in {PACKAGE.name, *self.own}
 
     def closure(self, module: str) -> frozenset[str]:
         """Return a module and everything that it depends on, data files by their names."""
@@ -187,77 +175,13 @@ class SourceCode:
             self._closures[module] = frozenset(found)
         return self._closures[module]
 
-    def fingerprint(self, place: str) -> str:
-        """Return a digest of a place and its dependencies, catalog entries left out.
-
-        A place is a module, or one of its definitions: `figgen.formulas.experts:experts_per_rank`.
-        """
-        if place not in self._fingerprints:
-            entries = {data for data in self._needs(subject().entries) if data.endswith(DATA)}
-            found = sorted(one for one in self.reached(place) if one[0] not in entries)
-            self._fingerprints[place] = digest("\0".join(self._parts[one].text for one in found))
-        return self._fingerprints[place]
-
-    def reached(self, place: str) -> set[Name]:
-        """Return a place and all that it depends on, as (module, name).
-
-        Only the definitions of rooms that compute are told apart. Of everything else, and of a
-        source that does more than define, the name is "", which means the whole module.
-        """
-        module, _, name = place.partition(":")
-        found, todo = set[Name](), [(module, name)]
-        while todo:
-            one = todo.pop()
-            if one not in found:
-                found.add(one)
-                if one not in self._parts:
-                    text = f"{one} {digest(self._source(*one))}"
-                    self._parts[one] = Reached(text, tuple(self._names_of(*one)))
-                todo += self._parts[one].names
-        return found
-
-    def _names_of(self, module: str, name: str) -> Iterator[Name]:
-        """Yield what a definition names; the whole module, if it isn't known by itself."""
-        if not name:
-            yield from ((needed, "") for needed in self._needs(module))
-            return
-        known = definitions(self._texts[module]) if self._computes(module) else None
-        if known and name != MADE and MADE in known.own:
-            yield module, MADE
-        if known is None or name not in known.own:
-            asked = known.imports.get(name) if known else None
-            if asked and self._computes(asked[0]):  # passed on by a room to others
-                yield self._imported(asked, "")
-            elif module in self._texts:
-                yield module, ""
-            return
-        found = known.own[name]
-        imports = known.imports | found.imports
-        for own, attribute in found.names:
-            if own in known.own:
-                yield module, own
-            if own in imports:
-                yield self._imported(imports[own], attribute)
-        for data in self._texts if any(f'{end}"' in found.text for end in DATA) else ():
-            if data.endswith(DATA) and _names(data, found.text):
-                yield data, ""
-
-    def _imported(self, asked: Name, attribute: str) -> Name:
-        """Return what a name that is imported means, or the attribute of a module."""
-        of = ".".join(filter(None, asked))
-        return (of, attribute) if of in self._texts else asked
-
-    def _computes(self, module: str) -> bool:
-        """Return whether a module is a source of a room that computes."""
-        rooms = tuple(f"{room}." for room in subject().rooms)
-        return module in self._texts and f"{module}.".startswith(rooms)
-
-    def _source(self, module: str, name: str) -> str:
-        """Return the digest of a module, or the source of a definition; "" for any other."""
-        if not name:
-            return self._digests.get(module, "")
-        known = definitions(self._texts[module]) if self._computes(module) else None
-        return known.own[name].text if known and name in known.own else ""
+    def fingerprint(self, module: str) -> str:
+        """Return a digest of a module and its dependencies, catalog entries left out."""
+        if module not in self._fingerprints:
+            entries = {name for name in self._needs(subject().entries) if name.endswith(DATA)}
+            parts = (self._digests[name] for name in sorted(self.closure(module) - entries))
+            self._fingerprints[module] = digest("\0".join(parts))
+        return self._fingerprints[module]
 
     def entries(self) -> set[str]:
         """Return the data files that are tracked entry by entry and that no other code names."""
@@ -353,6 +277,92 @@ class SourceCode:
             data = (d for d in self._texts if d.endswith(DATA) and _names(d, text))
             self._needed[name] = tuple(sorted({*modules, *data}))
         return self._needed[name]
+
+
+def last_place(error: BaseException) -> tuple[str, int] | None:
+    """Return file and line of the innermost followed source in an error's traceback, or None.
+
+    The site's own modules come before this package, which they may have called in a wrong way.
+    """
+    own = list(own_sources(modules()).values())
+    return _innermost(error, own) or _innermost(error, [PACKAGE])
+
+
+def own_place(error: BaseException) -> str:
+    """Return `heat.py:12: ` for the innermost line of the site's own modules, else nothing."""
+    found = _innermost(error, list(own_sources(modules()).values()))
+    return f"{found[0]}:{found[1]}: " if found else ""
+
+
+def own_fault(error: BaseException) -> str:
+    """Return what is wrong in the site's own modules, with file and line; "" if it isn't there.
+
+    A circle of imports is named wherever it is.
+    """
+    if circle := import_circle(error):
+        return circle
+    place = own_place(error)
+    if not place and isinstance(error, ModuleNotFoundError) and error.name in modules():
+        return _missing(error.name)
+    if isinstance(error, SyntaxError) and error.filename:
+        path = Path(error.filename)
+        own = own_sources(modules()).values()
+        if any(root == path or root in path.parents for root in own):
+            code = f": {error.text.strip()}" if error.text else ""
+            return f"{path.name}:{error.lineno}: {error.msg}{code}"
+    return f"{place}{type(error).__name__}: {error}" if place else ""
+
+
+def _missing(module: str) -> str:
+    """Return what to say of a module that the configuration names and that isn't there."""
+    from figgen.project import site_of
+
+    site = site_of(Path.cwd())
+    where = f"{site.line_of(module)}: " if site else ""
+    own = [path.stem for path in site.folder.glob("*.py")] if site else []
+    near = [f" (did you mean {' or '.join(found)}?)" for found in [closest(module, own)] if found]
+    what = f"there is no {module}.py in this folder, and no such package installed"
+    return f"{where}modules: {what}{''.join(near)}"
+
+
+def import_circle(error: BaseException) -> str:
+    """Return the modules that import each other in a circle, each with its line; "" for none."""
+    if not isinstance(error, ImportError) or "partially initialized" not in str(error):
+        return ""
+    frames = [frame for frame in extract_tb(error.__traceback__) if frame.name == "<module>"]
+    begin = next((at for at, frame in enumerate(frames) if frame.filename == error.path), None)
+    if begin is None:
+        return ""
+    roots = [PACKAGE, *own_sources(modules()).values()]
+    steps = [f"{_relative(frame.filename, roots)}:{frame.lineno}" for frame in frames[begin:]]
+    back = _relative(frames[begin].filename, roots)
+    return (
+        f"circle of imports: {' → '.join([*steps, back])}; "
+        "move what both sides need into a module that imports neither"
+    )
+
+
+def in_place(error: InputError) -> list[InputError]:
+    """Return each of an error's mistakes, with the line of the site's modules where it arose."""
+    place = own_place(error)
+    return [
+        one if isinstance(one, PlacedError) else PlacedError(f"{place}{one}") for one in error.all
+    ]
+
+
+def _relative(filename: str, roots: Sequence[Path]) -> str:
+    path = Path(filename)
+    root = next((one for one in roots if one == path or one in path.parents), path)
+    return path.relative_to(root.parent).as_posix()
+
+
+def _innermost(error: BaseException, roots: Sequence[Path]) -> tuple[str, int] | None:
+    for frame in reversed(extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        for root in roots:
+            if path == root or root in path.parents:
+                return path.relative_to(root.parent).as_posix(), frame.lineno or 1
+    return None
 
 
 def _beside(data: Path, modules: Iterable[Path]) -> str:

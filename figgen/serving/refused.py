@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from figgen.errors import InputError
+from figgen.serving.code import last_place
 from figgen.serving.memory import Memory
 from figgen.serving.open_pages import address_of
-from figgen.serving.places import last_place
 
 PAUSE_S = 0.05
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not built</title></head>
