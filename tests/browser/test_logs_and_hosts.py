@@ -25,7 +25,7 @@ def paste(page: Page, label: str, text: str) -> None:
 def test_a_table_of_nccl_tests_fills_the_converter(page: Page, site: str) -> None:
     page.goto(f"{site}/tools/converter/")
     page.locator("#converter .converter-rows small").first.wait_for()
-    paste(page, "Log", NCCL)
+    paste(page, "Log or speed", NCCL)
     said = page.locator(".tool-answer")
     expect(said).to_contain_text("all-reduce of 2 ranks on nodes of 2, 3 sizes.")
     expect(said).to_contain_text("The best busbw is 107% of the line rate, 450\u00a0GB/s: healthy")
@@ -36,11 +36,11 @@ def test_a_table_of_nccl_tests_fills_the_converter(page: Page, site: str) -> Non
     # busbw of an all-reduce among two ranks is its algbw: 8.59 GB in 31.2 ms.
     expect(page.locator("#converter .converter-out").first).to_contain_text("275.0 GB/s")
     addressed(page, ranks=2)
-    paste(page, "Log", OOM)
+    paste(page, "Log or speed", OOM)
     expect(said).to_contain_text("There was enough memory, but fragmented: 7.52 GB")
-    paste(page, "Log", MEGATRON)
+    paste(page, "Log or speed", MEGATRON)
     expect(said).to_contain_text("Read as 3 steps of megatron-lm: 4.05 s per step")
-    paste(page, "Log", "hello")
+    paste(page, "Log or speed", "hello")
     expect(said).to_contain_text("Expected a table of nccl-tests")
 
 

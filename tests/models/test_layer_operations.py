@@ -4,6 +4,7 @@ work."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def test_lists_take_the_seconds_of_the_sums_that_they_replaced() -> None:
             if kind == "head_s":
                 ours = head_passes(job, at).total_s
             elif kind == "total_s":
-                ours = timed_step(job, at).total_s
+                ours = timed_step(replace(job, gathers_alone=0.0), at).total_s  # a newer option
             elif kind == "expert" and not job.expert_layers:
                 continue
             else:
