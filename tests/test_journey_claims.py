@@ -88,7 +88,8 @@ def test_the_first_layout_that_page_6_keeps_would_be_safe_with_its_norms_recompu
     lighter, kept = job("llama-3-70b", "nodes=8 gpus_per_node=8 tp=8", options), rung(6)
     assert kept.fit_chance < SAFE < lighter.fit_chance
     assert lighter.step_time_s == pytest.approx(kept.step_time_s, rel=0.01)
-    assert "recomputing the norms would make up for that" in page("splitting-the-layer")
+    said = "recomputing the norms would make up for that and take hardly any time"
+    assert f"{said}, so that's what to run" in page("splitting-the-layer")
 
 
 def test_work_hides_the_same_large_share_of_tensor_parallel_messages_on_pages_6_and_10() -> None:
@@ -117,8 +118,34 @@ def test_tuned_software_is_predicted_between_the_two_measured_steps_of_plain_pyt
     timed = build("step-measured", {}).values
     assert timed["sequence"].value == tuned.sequence
     fast, slow = (float(timed[f"{way}_measured"].value) for way in ("compiled", "eager"))
-    assert fast < tuned.step_time_s < slow
-    assert "which is between the two measured steps" in page("one-gpu")
+    assert tuned.low_s < fast < tuned.step_time_s < slow < tuned.high_s
+    assert (
+        "which is between the two measured steps; the interval of the prediction contains both"
+        in page("one-gpu")
+    )
+
+
+def test_the_formula_of_page_1_counts_nearly_all_activations() -> None:
+    """The rest are the tokens, and the last norm's input and output."""
+    text, tokens, width = page("one-gpu"), 8192, 2048
+    assert r"$2 \cdot 16\,(6 \cdot 2048 + 2 \cdot 512 + 3 \cdot 8192) + 4 \cdot 128256$" in text
+    per_token = 2 * 16 * (6 * width + 2 * 512 + 3 * 8192) + 4 * 128256
+    rest = rung(1).activations_bytes - tokens * per_token
+    assert rest == 8 * tokens + 2 * 2 * tokens * width
+
+
+def test_on_page_4_sharding_leaves_nearly_a_fifth_and_its_buffers_have_three_parts() -> None:
+    found = rung(4)
+    assert 0.17 < -found.missing_bytes / found.capacity_bytes < 0.2
+    parts = (found.working_bytes, found.buffers_bytes, found.reserve_bytes)
+    assert sum(parts) == pytest.approx(found.rest_bytes)
+    assert "lowest stage that leaves about a fifth of the memory free" in page("sharding")
+
+
+def test_on_page_8_over_a_quarter_of_the_time_of_keys_and_values_is_exposed() -> None:
+    (ring,) = (row for row in rung(8).estimate.rows if row.axis == "cp")
+    assert 0.25 < ring.exposed_s / ring.time_s < 0.33
+    assert "over a quarter of the time of keys and values stays exposed" in page("long-sequences")
 
 
 def test_pages_5_to_8_and_10_have_steps_of_one_size() -> None:

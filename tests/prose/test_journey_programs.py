@@ -13,7 +13,7 @@ import pytest
 from figgen.models.machine.mesh import coordinates_of, groups
 from figgen.models.pipeline.schedules import build as pipeline_order
 from figgen.scenarios.options.resolve import parallel_layout
-from tests.journey_programs import RECORD, programs, run
+from tests.journey_programs import DOCS, RECORD, programs, run
 
 PROGRAMS = programs()
 RECORDED = json.loads(RECORD.read_text(encoding="utf-8"))
@@ -68,7 +68,9 @@ def two() -> str:
 def hide() -> str:
     buckets, size = 4, 512 * 512 * 4  # a layer's gradient just fills a bucket of 1 MiB
     every, last = (f"{n * buckets} messages, {n * buckets * size / 1e6:.1f} MB" for n in (4, 1))
-    return f"reduced with every microbatch: {every}\nreduced with the last one:     {last}\n"
+    # A bucket is sent when the backward pass leaves its layer, the first layer's at the end.
+    counts = f"reduced with every microbatch: {every}\nreduced with the last one:     {last}\n"
+    return f"{counts}sent before the first layer's backward: {buckets - 1}\n"
 
 
 def _ranks(count: int, say: Callable[[int], str]) -> str:
@@ -116,8 +118,12 @@ def stages() -> str:
 
 def blocks() -> str:
     tokens, ranks = 16, 2
-    seen = np.tril(np.ones((tokens, tokens), int)).sum(axis=1).reshape(ranks, -1).sum(axis=1)
-    return _ranks(ranks, lambda rank: f"{seen[rank]} pairs, same True")
+    seen = np.tril(np.ones((tokens, tokens), int)).sum(axis=1)
+    in_order, quarters = (seen.reshape(parts, -1).sum(axis=1) for parts in (ranks, 2 * ranks))
+    text = (DOCS / "journey/long-sequences.md").read_text(encoding="utf-8")
+    assert f"they compute {in_order[0]} and {in_order[1]} pairs" in text
+    own = quarters + quarters[::-1]  # an early and a late part
+    return _ranks(ranks, lambda rank: f"{own[rank]} pairs, same True")
 
 
 def experts() -> str:
