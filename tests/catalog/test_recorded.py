@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,8 @@ from figgen.catalog.recorded import recorded_memory, recorded_trace
 from figgen.catalog.recorded_ddp import recorded_ddp
 from tests.oracles.profiles import shorten_ddp, shorten_ranks
 from tests.oracles.profiles.shorten_recorded import excerpt
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_excerpt_is_what_the_recorded_files_give() -> None:
@@ -36,6 +40,39 @@ def test_ddp_sends_each_gradient_of_resnet_50_once() -> None:
     assert forward[1] < backward[0] < backward[1] < update[0]
     last = max(end for start, end in recorded_ddp().kernels_s if start < forward[1])
     assert last < backward[0]
+
+
+def test_metas_all_reduces_wait_rather_than_send_as_the_profile_chapter_says() -> None:
+    """Their time hardly grows with their bytes, which it would on a slow path."""
+    sent = [call for call in recorded_ddp().calls if call.collective == "allreduce"]
+    took = {call.message_bytes: call.span_s[1] - call.span_s[0] for call in sent}
+    small, large = min(took), max(took)
+    assert large / small > 3.8
+    assert (took[small], took[large]) == pytest.approx((2.52e-3, 2.67e-3), abs=5e-6)
+    assert min(took.values()) > 2e-3
+    text = (DOCS / "guide/reading-a-profile.md").read_text("utf-8")
+    assert 'message_bytes="8.196 MB", time_s="2.52 ms"' in text
+    assert "the smallest takes nearly as long as the largest, for a quarter of the bytes" in text
+
+
+def test_one_of_four_equal_layers_is_late_on_one_rank_and_on_the_other_a_step_later() -> None:
+    def milliseconds(rank: int, step: int, name: str) -> list[float]:
+        path = DOCS / f"assets/examples/data-parallel-rank{rank}.json.gz"
+        events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+        (own,) = (e for e in events if e.get("name") == f"ProfilerStep#{step}")
+        return sorted(
+            e["dur"] / 1e3
+            for e in events
+            if e.get("name") == name and 0 <= e["ts"] - own["ts"] < own["dur"]
+        )
+
+    *usual, late = milliseconds(1, 0, "aten::linear")
+    assert len(usual) == 3
+    assert usual == pytest.approx([1, 1, 1], abs=0.25)
+    assert late > 10 * max(usual)
+    assert late > sum(milliseconds(0, 0, "DistributedDataParallel.forward"))
+    *usual, late = milliseconds(0, 1, "aten::mm")
+    assert late > 6 * max(usual)
 
 
 def test_kernels_of_the_profile_take_as_long_as_another_count_of_them() -> None:
