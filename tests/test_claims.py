@@ -12,6 +12,8 @@ import pytest
 
 from figgen.catalog import model
 from figgen.errors import InputError
+from figgen.figures.parameters import ScheduleName
+from figgen.figures.pipeline.timelines import simulated
 from figgen.models.collectives import bytes_sent_per_rank, trace
 from figgen.models.machine.layout import layout
 from figgen.models.memory.activations import layer_input_bytes
@@ -245,6 +247,22 @@ def test_half_the_microbatches_double_the_overhead_of_a_pipeline_and_never_its_i
             assert less.bubble_fraction < 2 * more.bubble_fraction
     line = next(s for s in page("pipeline-schedules").splitlines() if "twice the replicas" in s)
     assert "double `bubble_overhead`" in line
+
+
+@pytest.mark.parametrize(("stages", "microbatches"), [(4, 8), (4, 32), (8, 32), (16, 64)])
+def test_slow_messages_rank_schedules_as_the_table_of_the_zero_bubble_chapter(
+    stages: int, microbatches: int
+) -> None:
+    """Parts are equal; the time of a message is a share of a microbatch's three on a rank."""
+
+    def idle(name: ScheduleName, share: float) -> float:
+        return simulated(name, stages, microbatches, latency=3 * share).bubble_fraction
+
+    for share in (0.02, 0.05, 0.1, 0.2):
+        assert idle("zbv", share) < idle("zb1p", share)
+    for share in (0.1, 0.2):
+        assert idle("zb2p", share) < idle("zbv", share)
+    assert "messages that take up to a fifth of a microbatch's time | ZBV;" in page("zero-bubble")
 
 
 def test_no_stage_of_zero_but_the_first_is_free_with_more_than_one_microbatch() -> None:
