@@ -387,7 +387,7 @@ def test_the_pipeline_chapter_chooses_as_its_simulations_say() -> None:
     assert (
         "two chunks are idle for about half as long as 1F1B, which makes the step an eighth" in text
     )
-    assert "| slow messages | two chunks; if a message takes more than a fifth" in text
+    assert "which is idle for less; if a message takes more than a fifth" in text
     few, many = ((m + 7 / 2) / (m + 7) for m in (32, 16 * 8))
     assert 1 - many < 0.03 < 1 - few
     assert "from $M = 16P$ on, that shortens the step by only a few percent" in text
