@@ -170,6 +170,8 @@ def test_a_speed_of_training_leads_to_its_mfu(page: Page, site: str) -> None:
     expect(judged.locator("textarea")).to_have_value("7000 tokens/s")
     expect(judged.locator(".tool-answer")).to_contain_text("Your step is")
     expect(page.locator(".tool-sentence")).to_contain_text("Llama 3.1 8B on 8 ×")
+    page.goto(f"{site}/tools/modeler/?nodes=2#is-my-number-good=45%")  # a percent sign by hand
+    expect(judged.locator("textarea")).to_have_value("45%")
 
 
 def test_a_line_rate_in_bits_is_one_direction_s(page: Page, site: str) -> None:

@@ -128,7 +128,7 @@ export function verdictBox(box, catalog, foundNow) {
   box.append(el("p", {}, "Compare what you measured with the prediction and with published runs."), field("What you measured, per GPU", input), el("div", { class: "tool-actions" }, button("Compare", update)), answer);
   const ask = (text) => { [input.value, box.open] = [text, true]; update(); };
   // A link from another tool brings what was measured.
-  const [, brought] = location.hash.split("=");
-  if (brought) ask(decodeURIComponent(brought));
+  const brought = new URLSearchParams(location.hash.slice(1)).get(box.id);
+  if (brought) ask(brought);
   return { update, ask };
 }

@@ -23,7 +23,8 @@ export function comparison(rows) {
     sizes("Step", (row) => row.step_s, seconds), line("MFU", rows.map((row) => num(percent(row.mfu)))),
     sizes("Memory of the fullest GPU", (row) => row.memory_bytes, bytes),
     ...terms.map(([name, title]) => sizes(title, (row) => row.terms[name], seconds)),
-  ]);  shown.tabIndex = 0;
+  ]);
+  shown.tabIndex = 0;
   const show = button(`Compare the ${rows.length} ticked layouts`, () => {
     shown.scrollIntoView();
     shown.focus();
