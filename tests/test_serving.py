@@ -19,7 +19,9 @@ import pytest
 from figgen import serving
 from figgen.catalog import accelerator, hardware_preset, load
 from figgen.lookups import NAMES, WHOLE, forget, note, remembered, renew, watched
+from figgen.markdown.conversion import Page
 from figgen.plugin import search as hook
+from figgen.publish.kept_pages import KeptPage
 from figgen.serving.address import refusal
 from figgen.serving.code import SourceCode
 from figgen.serving.memory import Memory
@@ -396,6 +398,32 @@ def test_a_build_of_postponed_pages_ends_when_something_changes_again() -> None:
     assert done == ["what comes after it"]
     assert memory.failure is None
     assert memory.postponed == {"b/", "b/picture.svg"}, "still to be built"
+
+
+def test_generated_pages_wait_for_open_pages_only_while_they_are_built_again_afterward() -> None:
+    """Otherwise a page that nobody builds again would stay as it was."""
+    seen, made = {"a/"}, list[int]()
+    memory = Memory(open=lambda: seen or None)  # type: ignore[arg-type,return-value]
+    memory.pages["b.md"] = KeptPage(page=Page(path="b.md", url="b/"), key="")
+
+    def generated(about: str = "terms") -> str:
+        made.append(1)
+        return memory.generated(about, lambda: {"b.md": f"version {len(made)}"})["b.md"]
+
+    memory.refresh()
+    assert generated() == "version 1"
+    memory.code.version += 1
+    assert generated() == "version 1"
+    assert generated("other terms") == "version 3", "an open page may link to a new term"
+    assert generated("other terms") == "version 4", "no page is built again: only a text changed"
+    memory.code.version += 1
+    seen = {"b/"}
+    memory.refresh()
+    assert generated("other terms") == "version 5", "a reader has it open"
+    memory.code.version += 1
+    seen = set()
+    memory.refresh()
+    assert generated("other terms") == "version 6", "nobody is known to wait for another page"
 
 
 def test_a_server_that_ends_waits_for_what_is_written_into_the_folder_that_it_removes(

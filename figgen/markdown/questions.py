@@ -13,6 +13,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 from markdown.preprocessors import Preprocessor
@@ -26,6 +27,7 @@ from figgen.markdown.conversion import Page
 from figgen.markdown.inline import PATTERN
 from figgen.quantity_units import THINGS
 from figgen.registry import all_formulas
+from figgen.serving import current
 from figgen.units import format_quantity
 from figgen.values import call_data, compute, evaluated, parse, split_spec
 
@@ -151,7 +153,7 @@ class QuestionBlocks(Preprocessor):
         kept = list(lines)
         try:
             for asked in questions("\n".join(lines)):
-                kept[asked.line - 1] = self.md.htmlStash.store(form(asked, self._script()))
+                kept[asked.line - 1] = self.md.htmlStash.store(_kept_form(asked, self._script()))
         except InputError as error:
             at = next(k for k, line in enumerate(kept) if line.startswith("{="))
             kept[at] = self.md.htmlStash.store(
@@ -161,6 +163,14 @@ class QuestionBlocks(Preprocessor):
 
     def _script(self) -> str:
         return SCRIPT if self.page.url is None else self.page.to(SCRIPT).rstrip("/")
+
+
+def _kept_form(asked: AnsweredQuestion, script: str) -> str:
+    """Return the form, which a server makes again only if code or catalog have changed."""
+    memory = current()
+    name = repr((asked.call, asked.spec, asked.asked, asked.vary, script))
+    make = partial(form, asked, script)
+    return memory.same(f"question {name}", "", make) if memory else make()
 
 
 def form(asked: AnsweredQuestion, script: str) -> str:

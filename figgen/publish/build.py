@@ -80,9 +80,14 @@ class SiteBuild:
         if self.docs and any(self.docs.glob(f"{TOOLS}*.md")) and not (excluded or nowhere)(TOOLS):
             self.tools.begin()
         with self.site.pictures.spent.on("evaluating"):
-            keep = {"keep": self.keeper.figure} if self.keeper else {}
-            made = subject().pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
-            return {**reference_pages(self.docs, self.terms, self.formulas), **made}
+            if isinstance(self.keeper, Memory):
+                return self.keeper.generated(self.terms, lambda: self._generated(excluded))
+            return self._generated(excluded)
+
+    def _generated(self, excluded: Callable[[str], bool] | None) -> dict[str, str]:
+        keep = {"keep": self.keeper.figure} if self.keeper else {}
+        made = subject().pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
+        return {**reference_pages(self.docs, self.terms, self.formulas), **made}
 
     @staticmethod
     def chapter_numbers(paths: Iterable[str]) -> dict[str, str]:

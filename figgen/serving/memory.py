@@ -42,6 +42,15 @@ class KeptAnswer(Generic[Thing]):
     version: int
 
 
+@dataclass(slots=True, kw_only=True)
+class Generated:
+    """The Markdown of the generated pages by path; `version` is that of the code that made them."""
+
+    pages: dict[str, str]
+    about: object
+    version: int
+
+
 @dataclass(kw_only=True)
 class Memory:
     """The figures and pages of one server's earlier builds."""
@@ -64,6 +73,7 @@ class Memory:
     """Builds the site, with the postponed pages, outside the main thread."""
     postponed: set[str] = field(default_factory=set)
     """Addresses of pages, and files beside them, that the last build left for a further one."""
+    _generated: Generated | None = None
     _first: set[str] | None = None
     _postponing: set[str] = field(default_factory=set)
     _changed: threading.Event = field(default_factory=threading.Event)
@@ -117,6 +127,22 @@ class Memory:
             self._same[name] = key, make()
         found: Thing = self._same[name][1]
         return found
+
+    def generated(self, about: object, make: Callable[[], dict[str, str]]) -> dict[str, str]:
+        """Return the Markdown of the generated pages by path: the last build's if they can wait.
+
+        They can while readers have other pages open and the code has changed since: then every
+        page, and so each of these, is built again after the open ones. `about` is what else they
+        follow from and what open pages may link to.
+        """
+        last = self._generated
+        if last and self._first is not None and last.about == about:
+            addresses = {self.pages[path].page.url for path in last.pages if path in self.pages}
+            if last.version != self.code.version and not self._first & addresses:
+                return last.pages
+        made = make()
+        self._generated = Generated(pages=made, about=about, version=self.code.version)
+        return made
 
     def postpones(self, url: str, files: Iterable[str]) -> bool:
         """Return whether a page can wait for the next build; note it with the files beside it.
