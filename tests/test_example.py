@@ -13,16 +13,19 @@ from pathlib import Path
 import pytest
 
 from tests.canary import compared
+from tests.warm import ROOT, run
 
-ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "tests" / "example"
 
 
 def build(host: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Build the copy of the example in a folder."""
+    words = ("-m", host, "build", "--config-file", "mkdocs.yml", *options)
+    if host == "mkdocs":
+        return run(folder, *words)
     settings = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
     return subprocess.run(
-        [sys.executable, "-m", host, "build", "--config-file", "mkdocs.yml", *options],
+        [sys.executable, *words],
         cwd=folder,
         env=os.environ | settings,
         stdout=subprocess.PIPE,
@@ -33,13 +36,7 @@ def build(host: str, folder: Path, *options: str) -> subprocess.CompletedProcess
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command of figgen in a folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "figgen", *words],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    return run(folder, "-m", "figgen", *words, apart=True)
 
 
 def copied(folder: Path) -> Path:

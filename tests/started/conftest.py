@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.started.kettles import put, run
+from tests.started.kettles import put
+from tests.warm import run
 
 
 @pytest.fixture(scope="session")

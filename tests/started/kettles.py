@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-
-
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    settings = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env=os.environ | settings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+from tests.warm import run
 
 
 def built(folder: Path) -> subprocess.CompletedProcess[str]:

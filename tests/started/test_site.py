@@ -12,7 +12,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.started.kettles import ROOT, SUBJECT_LINE, built, commit, put, run, told
+from tests.started.kettles import SUBJECT_LINE, built, commit, put, told
+from tests.warm import ROOT, run
 
 
 def test_a_changed_formula_and_a_changed_entry_each_explain_their_numbers(

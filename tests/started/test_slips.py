@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.started.kettles import SUBJECT_LINE, built, commit, put, run, told
+from tests.started.kettles import SUBJECT_LINE, built, commit, put, told
+from tests.warm import run
 
 
 def test_a_revision_without_the_site_is_told(tmp_path: Path) -> None:
