@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -42,7 +43,8 @@ def _stacked(records: Sequence[Any], axis: int) -> Any:
 
 def _columns(records: Sequence[Any]) -> dict[str, np.ndarray]:
     names = [field.name for field in fields(records[0])]
-    return {name: np.array([getattr(one, name) for one in records], dtype=float) for name in names}
+    rows = np.array(list(map(attrgetter(*names), records)), dtype=float).reshape(-1, len(names))
+    return dict(zip(names, np.ascontiguousarray(rows.T), strict=True))
 
 
 def at(table: Sequence[float], place: Number) -> Number:

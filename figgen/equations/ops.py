@@ -31,10 +31,16 @@ def _each(function: Callable[..., float]) -> Callable[..., Any]:
     return np.vectorize(function, otypes=[float])
 
 
-def _scalars(*values: Number) -> bool:
+_PLAIN = frozenset((int, float, bool))
+
+
+def _scalars(a: Number, b: Number = 0, c: Number = 0) -> bool:
+    # Models ask this millions of times, nearly always about plain numbers.
+    if type(a) in _PLAIN and type(b) in _PLAIN and type(c) in _PLAIN:
+        return True
     # While nobody has imported NumPy, there are no arrays; a small site never needs it.
     np = sys.modules.get("numpy")
-    return np is None or np.ndarray not in map(type, values)
+    return np is None or np.ndarray not in (type(a), type(b), type(c))
 
 
 def _numpy() -> Any:

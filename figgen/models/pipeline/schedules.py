@@ -136,6 +136,8 @@ def build(name: str, *, stages: int, microbatches: int, chunks: int | None = Non
     return SCHEDULES[name](stages, microbatches, chunks)
 
 
+# Every rank and stage of a setup asks for it.
+@lru_cache(maxsize=256, typed=True)
 def build_short(
     name: str, *, stages: int, microbatches: int, chunks: int | None = None
 ) -> Schedule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from figgen.models.shape.transformer import (
     module_parameters,
     parameter_counts,
 )
+
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,11 +262,14 @@ def away_numbers(setup: TrainingSetup) -> dict[str, Any]:
     return {"away_dense": sizes.away_dense, "away_experts": sizes.away_experts}
 
 
-def stacked(jobs: list[Job]) -> Job:
-    """Combine many jobs into one whose fields are arrays. Raises InputError if there are none."""
-    if not jobs:
+def stacked(records: list[Record]) -> Record:
+    """Combine many jobs, or the rates of many, into one record whose fields are arrays.
+
+    Raises InputError if there are none.
+    """
+    if not records:
         raise InputError("jobs", expected="at least one", got="none")
-    found: Job = _stacked(jobs)
+    found: Record = _stacked(records)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from figgen import catalog
@@ -20,7 +20,7 @@ from figgen.scenarios.runs.step_as_run import described
 
 WIDE_HEAD = 128
 
-OWN = "own"
+OWN, PEAK = "own", "peak_flops_per_s"
 OWN_PEAKS = {"bf16": 1.0, "fp16": 1.0, "fp8": 2.0, "fp4": 4.0, "tf32": 0.5}
 """Peaks of a reader's own chip as multiples of its 16-bit peak, if only that one is given."""
 
@@ -116,10 +116,11 @@ def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Row:
                 attention_flops_per_s=rates.attention_flops_per_s / unit,
             ),
         )
-    row = asdict(found)
-    del row["peak_flops_per_s"]
-    of_rates: dict[str, Any] = row.pop("rates")
-    return of_rates | row
+    beside = [field.name for field in fields(found) if field.name not in ("rates", PEAK)]
+    return {
+        **{field.name: getattr(found.rates, field.name) for field in fields(found.rates)},
+        **{name: getattr(found, name) for name in beside},
+    }
 
 
 def _own_chip() -> catalog.Accelerator:
