@@ -1,4 +1,4 @@
-"""Limits `mkdocs serve` to the work that an edit requires; builds copy files in parallel."""
+"""Limits `mkdocs serve` to the work that an edit requires."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ SKIPPED = ("Page skipped", "Template skipped")
 memory: Any = None
 compiled: Any = None
 nav: Any = None
-copied: Any = dict
 
 
 def on_startup(command: str, **_: Any) -> None:
@@ -54,12 +53,8 @@ def on_nav(now: Any, config: MkDocsConfig, files: Files) -> None:
 
 @event_priority(-100)
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
-    global copied
-    from figgen.serving.files import copy_beside, write_changed
-
-    if memory is None:
-        copied = copy_beside(files)
-    else:
+    if memory is not None:
+        from figgen.serving.files import write_changed
         from figgen.serving.templates import remembering
 
         own = Path(config.config_file_path)
@@ -73,7 +68,6 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 
 @event_priority(-100)
 def on_post_build(**_: Any) -> None:
-    copied()
     if memory is not None:
         memory.shown()
         gc.disable()  # until `collect`: what was left for later makes as many objects as a build

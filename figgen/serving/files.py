@@ -1,16 +1,12 @@
-"""Files next to the pages: a server writes only what changed, a build writes everything.
-
-A build copies them in another process while the first one renders pages with the theme.
-"""
+"""Files next to the pages: a server writes only what changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from figgen.serving.memory import Memory
-from figgen.serving.others import beside
 
 
 def write_changed(files: Collection[Any], assets: set[str], site: Path, memory: Memory) -> None:
@@ -26,24 +22,6 @@ def write_changed(files: Collection[Any], assets: set[str], site: Path, memory: 
     for file in files:
         if not file.is_documentation_page() and _stands(file, memory):
             file.copy_file = _nothing
-
-
-def copy_beside(files: Iterable[Any]) -> Callable[[], object]:
-    """Start copying the files next to pages in place of the host; call the result to wait."""
-    others = [
-        file for file in files if file.inclusion.is_included() and not file.is_documentation_page()
-    ]
-    copies = [file.copy_file for file in others]
-
-    def copy() -> bool:
-        for make in copies:
-            make()
-        return True
-
-    copied = beside(copy)
-    for file in others:
-        file.copy_file = _nothing
-    return copied
 
 
 def _nothing(dirty: bool = False) -> None:
