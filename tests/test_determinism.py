@@ -16,7 +16,7 @@ from tests.thorough import one_in
 
 PICTURES = "assets/figures/guide"
 FEW = one_in(
-    2, ["guide/pipeline-schedules.md", "index.md", "guide/memory.md", "guide/rank-mapping.md"]
+    2, ["guide/pipeline-schedules.md", "guide/memory.md", "index.md", "guide/rank-mapping.md"]
 )
 
 

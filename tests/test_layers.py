@@ -12,6 +12,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -103,8 +104,13 @@ def module_of(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports(path: Path, source: str) -> Iterator[tuple[int, str]]:
+@cache
+def imports(path: Path, source: str) -> tuple[tuple[int, str], ...]:
     """Return line and full dotted name of everything that `source` imports, at any level."""
+    return tuple(_imports(path, source))
+
+
+def _imports(path: Path, source: str) -> Iterator[tuple[int, str]]:
     package = module_of(path) if path.name == "__init__.py" else module_of(path.parent)
     for node in ast.walk(ast.parse(source)):
         match node:
@@ -267,8 +273,13 @@ def test_layer_loads_nothing_beyond_its_reach(layer: str) -> None:
     reach += tuple(further for near in LAYERS[layer] for further in LAYERS[near])
     ours = {name for name in loaded if within(name, "figgen")} - {"figgen"}
     assert {name for name in ours if not any(within(name, near) for near in reach)} == set()
-    libraries = set(packages_distributions()) - {"figgen"}
-    assert {name.split(".")[0] for name in loaded} & libraries <= {"numpy"}
+    assert {name.split(".")[0] for name in loaded} & libraries() <= {"numpy"}
+
+
+@cache
+def libraries() -> set[str]:
+    """Return the names of all installed top-level modules but ours."""
+    return set(packages_distributions()) - {"figgen"}
 
 
 @pytest.mark.parametrize("layer", ["figgen.figures", "figgen.registry", "figgen.theme"])

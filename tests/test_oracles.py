@@ -3,7 +3,6 @@ is complete."""
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
@@ -49,8 +48,7 @@ def test_every_part_is_listed_once() -> None:
 def test_the_test_that_compares_it_exists_and_says_how_closely(row: list[str]) -> None:
     _, compared, tolerance, reason = row
     path, _, name = compared.partition("::")
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert re.search(rf"^def {name}\(", (ROOT / path).read_text(encoding="utf-8"), re.M)
     assert tolerance
     assert reason
 

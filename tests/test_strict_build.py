@@ -212,6 +212,7 @@ def test_a_quiet_strict_build_fails_too(project: Path, tmp_path: Path, host: str
     (tmp_path / "docs").mkdir()
     shutil.copy(project / "docs" / "guilty.md", tmp_path / "docs" / "index.md")
     settings = CONFIGURATION.replace("{name: mkdocs}", "{name: material, font: false}")
+    settings = settings.replace("{modules: [figgen.guide]}", "{}")
     (tmp_path / "mkdocs.yml").write_text(settings, encoding="utf-8")
     ended = build(tmp_path, "--strict", "--quiet", "--config-file", "mkdocs.yml", host=host)
     assert ended.returncode == 1
