@@ -7,7 +7,7 @@ here all at once, on a page (`engine/columns.js`) one after another. It returns 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
@@ -26,25 +26,54 @@ def over(
 ) -> tuple[Column, ...]:
     """Evaluate a model of three records for all combinations; return a column per result.
 
-    Combinations are ordered by the first, then the second, then the third record.
+    Combinations are ordered by the first, then the second, then the third record. The model must
+    not change the tables that it takes records from.
     """
-    axes = [_stacked(records, axis) for axis, records in enumerate((first, second, third))]
-    shape = (len(first), len(second), len(third))
-    columns: Any = (np.broadcast_to(one, shape).reshape(-1) for one in model(*axes))
+    axes = [_stacked(records, axis) for axis, records in enumerate((first, second))]
+    many = _columns(third)
+    rows = max(1, BLOCK // max(1, len(first) * len(second)))
+    blocks: list[list[np.ndarray]] = []
+    try:
+        for begin in range(0, max(1, len(third)), rows):
+            part = {name: column[begin : begin + rows] for name, column in many.items()}
+            shape = (len(first), len(second), len(third[begin : begin + rows]))
+            found = model(*axes, _along(type(third[0]), part, 2))
+            blocks.append([np.broadcast_to(one, shape) for one in found])
+    finally:
+        _tables.clear()
+    columns: Any = (np.concatenate(one, axis=2).reshape(-1) for one in zip(*blocks, strict=True))
     return tuple(columns)
+
+
+BLOCK = 2**16
+"""The combinations that are evaluated at once: few enough that their arrays stay in the cache."""
+_tables: dict[tuple[str, int], Any] = {}
+"""The columns of the tables that a model takes records from, by identity, during one `over`."""
+
+
+def _along(kind: type[Record], columns: Mapping[str, np.ndarray], axis: int) -> Record:
+    """Return columns as one record whose fields are arrays along an axis of three."""
+    shape = [-1 if at == axis else 1 for at in range(3)]
+    return kind(**{name: column.reshape(shape) for name, column in columns.items()})
 
 
 def _stacked(records: Sequence[Any], axis: int) -> Any:
     """Return many records as one whose fields are arrays along an axis of three."""
-    shape = [-1 if at == axis else 1 for at in range(3)]
-    columns = _columns(records).items()
-    return type(records[0])(**{name: column.reshape(shape) for name, column in columns})
+    return _along(type(records[0]), _columns(records), axis)
 
 
 def _columns(records: Sequence[Any]) -> dict[str, np.ndarray]:
     names = [field.name for field in fields(records[0])]
     rows = np.array(list(map(attrgetter(*names), records)), dtype=float).reshape(-1, len(names))
     return dict(zip(names, np.ascontiguousarray(rows.T), strict=True))
+
+
+def _kept(kind: str, table: object, make: Callable[[], Any]) -> Any:
+    """Return what `make` gives for a table, once while the blocks of one `over` are evaluated."""
+    key = kind, id(table)
+    if key not in _tables:
+        _tables[key] = make()
+    return _tables[key]
 
 
 def at(table: Sequence[float], place: Number) -> Number:
@@ -56,11 +85,22 @@ def crossed(table: Sequence[Sequence[Record]], row: Number, place: Number) -> Re
     """Return the record at a row and index, or at arrays of these, as one record of arrays."""
     if not isinstance(row, np.ndarray) and not isinstance(place, np.ndarray):
         return table[row][place]
+    columns = _kept("crossed", table, lambda: _columns_of(table))
+    return _taken(table, columns, row, place)
+
+
+def _columns_of(table: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Return the columns of a table; a field that is equal in all records stays a number."""
     columns = _columns([one for line in table for one in line])
+    return {name: one[0] if (one == one[0]).all() else one for name, one in columns.items()}
+
+
+def _taken(
+    table: Sequence[Sequence[Record]], columns: Mapping[str, Any], row: Number, place: Number
+) -> Record:
     places = (row * len(table[0]) + place).astype(int)
     taken: Any = {
-        # A field that is equal in all records stays a number.
-        name: column[0] if (column == column[0]).all() else column[places]
+        name: column[places] if isinstance(column, np.ndarray) else column
         for name, column in columns.items()
     }
     return type(table[0][0])(**taken)
@@ -75,12 +115,16 @@ def listed(
     """
     if not isinstance(row, np.ndarray) and not isinstance(place, np.ndarray):
         return table[row][place]
+    parts = _kept("listed", table, lambda: [(one, _columns_of(one)) for one in _parts(table)])
+    return tuple(_taken(one, columns, row, place) for one, columns in parts)
+
+
+def _parts(table: Sequence[Sequence[Sequence[Record]]]) -> list[list[list[Record]]]:
+    """Return a table of lists as tables of records: their first ones, their second ones, …"""
     usual = next(one for line in table for one in line if one)
     full = [[one or usual for one in line] for line in table]
-    return tuple(
-        crossed([[one[min(which, len(one) - 1)] for one in line] for line in full], row, place)
-        for which in range(max(len(one) for line in full for one in line))
-    )
+    most = max(len(one) for line in full for one in line)
+    return [[[one[min(at, len(one) - 1)] for one in line] for line in full] for at in range(most)]
 
 
 def _any(value: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from figgen import catalog
+from figgen.equations import columns
 from figgen.equations.columns import over
 from figgen.errors import InputError
 from figgen.models.machine.layout import layout
@@ -283,7 +284,10 @@ def test_every_layout_is_tried_and_no_other(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [name for name in JOBS if JOBS[name][1] == 2 or "fixed" in JOBS[name][2]]
 )
-def test_every_layout_takes_as_long_as_it_does_alone(name: str) -> None:
+def test_every_layout_takes_as_long_as_it_does_alone(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "BLOCK", 50)  # several blocks, the last of them not full
     shape, gpus, options = JOBS[name]
     job, chip = small_job(shape, gpus, **options), catalog.accelerator("h100-sxm-80gb")
     software = {"megatron": "megatron-lm"}.get(job.setup.framework, job.setup.framework)
