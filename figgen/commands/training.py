@@ -23,6 +23,11 @@ from figgen.scenarios.runs.class_ends import UNKNOWN
 from figgen.scenarios.taking.options import LAYOUT, answers_of, options_of, taken_from
 from figgen.units import format_quantity, parse_quantity
 
+MOST_LISTED = 16
+UNLISTED = ("model", "accelerator", "nic", "software", "recompute")
+"""Options whose names the help does not list: reading all of them takes a fifth of a second of
+every command, and the hint says what they are."""
+
 
 def add_options(parser: argparse.ArgumentParser, question: str) -> None:
     """Add the options for one of the schema's questions, and the options for a starting point."""
@@ -90,10 +95,10 @@ def _help(option: Option) -> str:
         default = format_quantity(default, option.unit)
     taken = option.left_out or ("" if default in (None, True, False, ()) else str(default))
     usual = f"{taken} if left out" if taken else ""
-    few = option.choices is not None and len(option.choices()) <= 16
-    names = ", ".join(option.choices()) if few and option.choices else ""
+    choices = option.choices() if option.choices and option.name not in UNLISTED else ()
+    names = ", ".join(choices) if len(choices) <= MOST_LISTED else ""
     label = f"switch off: {option.label}" if option.default is True else option.label
-    said = (label, option.hint, "" if option.name == "recompute" else names, usual)
+    said = (label, option.hint, names, usual)
     return "; ".join(part for part in said if part).replace("%", "%%")
 
 
