@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,6 +28,8 @@ _H1 = re.compile(r"^# (.+?)\s*$", re.M)
 Pages: TypeAlias = dict[str, str]
 """Markdown by path."""
 
+REFERENCE = "reference/"
+
 
 def kept_validation(keep: Keep) -> Pages:
     """Return the pages that `site_pages` needs last, so that another process can make them."""
@@ -46,36 +48,18 @@ def site_pages(
     `docs` are the written pages, `terms` the entries of the glossary.
 
     `keep` may answer for pages that follow only from a request, the code of a module and the
-    catalog. Pages in folders that a site excludes are not computed if that would take seconds.
+    catalog. Pages of the reference and the validation are not computed if a site excludes them.
     """
     written = _written(docs) if docs else {}
     titles = {path: found[1] for path, source in written.items() if (found := _H1.search(source))}
-    points = frozen_points()
-    tools = frozenset(path for path in written if path.startswith("tools/"))
-    known = Known(
-        points=points,
-        uses=pages_of_formulas(written),
-        titles=titles,
-        pictures=borrowed_figures(written, titles),
-    )
-    about = digest(repr(known))
-
-    def kept(what: str, make: Callable[[], Any]) -> Any:
-        return keep(what, make.__module__, make)
-
     pages = {
-        **keep(f"formulas {about}", formula_pages.__module__, lambda: formula_pages(known)),
-        "reference/coverage.md": kept("coverage of formulas", coverage_page),
-        "reference/api.md": kept("page of the functions", api_page),
-        "reference/notation.md": kept("notation", notation_page),
-        **({} if excluded("reference/presets/") else preset_pages(tools, keep)),
-        **kept("pages of the catalog", catalog_pages),
+        **({} if excluded(REFERENCE) else _reference(written, titles, keep, excluded)),
         **({} if excluded("validation/") else kept_validation(keep)),
     }
     history = docs.parent / "CHANGELOG.md" if docs else None
     if history and history.is_file():
         pages |= changelog_pages(history.read_text(encoding="utf-8"))
-    if terms:  # without them, the navigation names a page that is not there
+    if terms and not excluded(REFERENCE):  # without terms, navigation names a page that isn't there
         pages["reference/glossary.md"] = glossary_page(terms, [*written, *pages])
     planned = planned_figures(docs / "appendix" / "figures.toml") if docs else ()
     if planned:
@@ -88,6 +72,32 @@ def site_pages(
     }
     pages[PATH] = search_page(names, terms)
     return pages
+
+
+def _reference(
+    written: Pages, titles: Mapping[str, str], keep: Keep, excluded: Callable[[str], bool]
+) -> Pages:
+    """Return the pages of formulas, notation, functions, presets and the catalog."""
+    tools = frozenset(path for path in written if path.startswith("tools/"))
+    known = Known(
+        points=frozen_points(),
+        uses=pages_of_formulas(written),
+        titles=titles,
+        pictures=borrowed_figures(written, titles),
+    )
+
+    def kept(what: str, make: Callable[[], Any]) -> Any:
+        return keep(what, make.__module__, make)
+
+    about = digest(repr(known))
+    return {
+        **keep(f"formulas {about}", formula_pages.__module__, lambda: formula_pages(known)),
+        "reference/coverage.md": kept("coverage of formulas", coverage_page),
+        "reference/api.md": kept("page of the functions", api_page),
+        "reference/notation.md": kept("notation", notation_page),
+        **({} if excluded("reference/presets/") else preset_pages(tools, keep)),
+        **kept("pages of the catalog", catalog_pages),
+    }
 
 
 def _written(docs: Path) -> dict[str, str]:

@@ -10,13 +10,16 @@ import pytest
 from figgen.generated.site_pages import site_pages
 from figgen.subject import nowhere
 
+REFERENCE = {"api_page", "catalog_pages", "formula_coverage", "formulas", "glossary", "presets"}
+
 
 @pytest.mark.parametrize(
     ("excluded", "left"),
     [
         (nowhere, set[str]()),
         (lambda path: path.startswith("validation/"), {"validation"}),
-        (lambda path: path.startswith("reference/"), {"presets"}),
+        (lambda path: path == "reference/presets/", {"presets"}),
+        (lambda path: path.startswith("reference/"), REFERENCE),
     ],
 )
 def test_pages_that_are_excluded_are_not_asked_for(
@@ -29,4 +32,5 @@ def test_pages_that_are_excluded_are_not_asked_for(
         return "" if what.startswith(("coverage", "notation", "page of", "index")) else {}
 
     site_pages(None, {}, keep, excluded)
-    assert {"presets", "validation"} - asked == left
+    assert REFERENCE | {"validation"} == asked | left
+    assert not asked & left
