@@ -46,7 +46,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "two-times": {},
     "two-times-remedies": {},
     "shared-ports": {},
-    "product-times": {},
+    "memory-roofline": {"preset": "h100-ndr"},
+    "product-times": {"split": True},
     "critical-tokens": {},
     "ccr-by-batch": {},
     "ccr-of-models": {},
@@ -140,11 +141,15 @@ def test_marks_lie_on_the_slope_of_their_link_or_on_the_roof(preset: str) -> Non
 
 def test_marks_of_the_roofline_are_the_times_of_its_pages_other_figures() -> None:
     chart, product = curves("communication-roofline", preset="h100-ndr"), bars("product-times")
+    memory = curves("memory-roofline", preset="h100-ndr")
     sharded = bars("two-times")
     assert value(chart, "alone_share") == pytest.approx(value(sharded, "share_8192"))
     # Weights alone against the loading of the weights and of the few tokens' own numbers.
     share = value(product, "few_computing") / value(product, "few_slowest")
     assert value(chart, "few_share") == pytest.approx(share, rel=0.01)
+    assert value(memory, "few_share") == pytest.approx(share)
+    assert value(memory, "many_share") == 1
+    assert value(product, "one_slowest") == value(product, "one_computing")
 
 
 def test_what_hides_decides_the_curve_of_a_strategy() -> None:
@@ -204,7 +209,13 @@ def test_the_longer_of_two_times_is_the_step() -> None:
 
 def test_a_product_is_counted_entry_by_entry_and_its_sum_by_a_ring() -> None:
     tokens, inputs, outputs = 3, 8, 5
-    found = bars("product-times", tokens=tokens, inputs=inputs, outputs=outputs, few=1)
+    sizes = {"tokens": tokens, "inputs": inputs, "outputs": outputs, "few": 1}
+    found = bars("product-times", split=True, **sizes)
+    alone = bars("product-times", **sizes)
+    assert alone.values["one_loading"] == found.values["one_loading"]
+    assert [segment.name for segment in alone.segments] == ["computing", "loading"]
+    memory = curves("memory-roofline", preset="h100-ndr", **sizes)
+    assert value(memory, "many_ccr") == value(found, "one_flops") / value(found, "one_loaded")
     entries = [(t, i, o) for t in range(tokens) for i in range(inputs) for o in range(outputs)]
     assert value(found, "one_flops") == 2 * len(entries)
     assert value(found, "near_flops") == 2 * sum(i < inputs // 2 for _, i, _ in entries)

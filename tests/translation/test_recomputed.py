@@ -31,6 +31,7 @@ ASKED: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "in-flight-by-rank": ({}, {"stages": 2, "microbatches": 6, "chunks": 3}),
     "in-flight-over-time": ({}, {"rank": 2, "stages": 3, "microbatches": 6}),
+    "memory-roofline": ({"preset": "h100-ndr"},),
     "moe-balance": ({}, {"experts": 64, "top_k": 6}),
     "pipeline-latency": ({}, {"stages": 3, "microbatches": 12, "chunks": [3]}),
     "pipeline-timeline": (
@@ -38,6 +39,7 @@ ASKED: dict[str, tuple[dict[str, Any], ...]] = {
         {"schedule": "interleaved-1f1b", "stages": 2, "microbatches": 4, "chunks": 3},
         {"schedule": "dualpipe", "stages": 4, "microbatches": 10, "backward": 1.5},
     ),
+    "product-times": ({}, {"split": True}),
     "schedule-frontier": ({}, {"stages": 4, "microbatches": 8}),
     "schedules-compared": ({"schedules": ["1f1b", "zb1p"], "times": [0.01, 0.012, 0.005]},),
     "stage-memory": ({"model": "gpt-3-175b", "stages": 8, "microbatches": 16},),

@@ -14,6 +14,7 @@ from figgen.formulas.compute_and_roofline import (
     attainable_flops_over_network,
     ridge_point,
 )
+from figgen.formulas.modern_layers import product_intensity
 from figgen.plotting.placed import headings
 from figgen.plotting.series import line, series_role
 from figgen.plotting.words import identifier
@@ -105,6 +106,63 @@ _CCR_AXIS = Axis(
 )
 
 
+@figure("memory-roofline", recomputed=True)
+def memory_roofline(
+    *,
+    preset: HardwareName,
+    dtype: Dtype = "bf16",
+    inputs: int = 14_336,
+    outputs: int = 4096,
+    few: int = 16,
+    tokens: int = 8192,
+) -> Curves:
+    """Attainable FLOP/s of one GPU over FLOPs per byte of its memory: one slope and the roof.
+
+    Marks are a matmul of inputs × outputs 16-bit weights with `few` tokens and with `tokens`.
+    """
+    for name, size in (("inputs", inputs), ("outputs", outputs), ("few", few), ("tokens", tokens)):
+        check_between(name, size, 1, 2**24)
+    node = hardware_preset(preset)
+    peak = node.accelerator.peak_flops_per_s(dtype)
+    wires = levels(node, 1)[:1]
+    bandwidth = wires[0].bandwidth_bytes_per_s
+    ridge = ridge_point(peak, bandwidth)
+    values = {"peak": Named(peak, "FLOP/s"), "ridge": Named(ridge, "FLOP/B")}
+    marks = []
+    for key, count in (("few", few), ("many", tokens)):
+        ccr = product_intensity(count, inputs, outputs, BYTES)
+        rate = float(attainable_flops_over_network(peak, bandwidth, ccr))
+        marks.append(Mark(x=ccr, y=rate, label=f"{count:,} tokens", role="dp"))
+        values |= {f"{key}_ccr": Named(ccr, "FLOP/B"), f"{key}_share": Named(rate / peak)}
+    return Curves(
+        x=Axis(
+            label="FLOP per byte of memory",
+            unit="FLOP/B",
+            scale="log10",
+            low=LOWEST_CCR,
+            high=HIGHEST_CCR,
+            spec="unit",
+        ),
+        y=_rate_axis(peak, bandwidth),
+        series=(*_slopes(wires, peak), line("peak", (ridge, HIGHEST_CCR), (peak, peak), 3)),
+        rules=_rules(wires, {"hbm": ridge}),
+        marks=tuple(marks),
+        values=values,
+    )
+
+
+def _rate_axis(peak: float, slowest_bytes_per_s: float) -> Axis:
+    """Return the axis of rates, from just below the lowest slope to above the roof."""
+    return Axis(
+        label="attainable FLOP/s per GPU",
+        unit="FLOP/s",
+        scale="log10",
+        low=0.9 * LOWEST_CCR * slowest_bytes_per_s,
+        high=3 * peak,
+        spec="flops",
+    )
+
+
 def _rules(wires: Sequence[MemoryLevel], ridges: Mapping[str, float]) -> tuple[Rule, ...]:
     """Return a line at the ridge point of each link."""
     return tuple(
@@ -160,14 +218,7 @@ def communication_roofline(
     }
     return Curves(
         x=_CCR_AXIS,
-        y=Axis(
-            label="attainable FLOP/s per GPU",
-            unit="FLOP/s",
-            scale="log10",
-            low=0.9 * LOWEST_CCR * port,
-            high=3 * peak,
-            spec="flops",
-        ),
+        y=_rate_axis(peak, port),
         series=(*_slopes(wires, peak), line("peak", (ridges["hbm"], HIGHEST_CCR), (peak, peak), 3)),
         rules=_rules(wires, ridges),
         marks=tuple(marks.values()),

@@ -23,20 +23,25 @@ def product_times(
     outputs: int = 4096,
     few: int = 16,
     tokens: int = 8192,
+    split: bool = False,
 ) -> Bars:
-    """Tokens × inputs times inputs × outputs on one GPU, and with the inputs split over two.
+    """Tokens × inputs times inputs × outputs on one GPU, for few and for many tokens.
 
-    Times are at the dense peak and full bandwidths. Each of the two GPUs holds half of the inputs'
-    rows and computes a term of every output; an all-reduce of tokens × outputs adds the terms.
+    Times are at the dense peak and full bandwidths. With `split`, the few tokens make room for the
+    same matmul on two GPUs: each holds half of the inputs' rows and computes a term of every
+    output; an all-reduce of tokens × outputs adds the terms, over NVLink or over the network.
     """
     for name, size in (("inputs", inputs), ("outputs", outputs), ("few", few), ("tokens", tokens)):
         check_between(name, size, 1, 2**24)
     node = hardware_preset(preset)
     gpu = node.accelerator
     near, far = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
-    rows = (("few", few, 1, inf, ""), ("one", tokens, 1, inf, ""),
-            ("near", tokens, GPUS, near, ", NVLink"),
-            ("far", tokens, GPUS, far, ", network"))  # fmt: skip
+    one = ("one", tokens, 1, inf, "")
+    rows = (
+        (one, ("near", tokens, GPUS, near, ", NVLink"), ("far", tokens, GPUS, far, ", network"))
+        if split
+        else (("few", few, 1, inf, ""), one)
+    )
     labels: list[str] = []
     times: list[dict[str, float]] = []
     values = {"tokens": Named(tokens, "token"), "few": Named(few, "token")}
@@ -61,7 +66,9 @@ def product_times(
         }
         if sent:
             values[f"{key}_ratio"] = Named(flops / sent, "FLOP/B")
-    roles = {"computing": "forward", "loading": "neutral", "sending": "exposed"}
+    roles = {"computing": "forward", "loading": "neutral"}
+    if split:
+        roles["sending"] = "exposed"
     return Bars(
         labels=tuple(labels),
         segments=tuple(
