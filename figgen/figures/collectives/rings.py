@@ -1,4 +1,4 @@
-"""Collectives step by step: the ring, its schedule, and what its trace proves."""
+"""Collectives step by step: the ring, and what its trace proves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from figgen.charts import (
     Transfer,
 )
 from figgen.errors import InputError, check_between
-from figgen.formulas.collectives import ring_chunk_owned, ring_chunk_sent
 from figgen.models.collectives import (
     CollectiveTrace,
     State,
@@ -27,9 +26,6 @@ from figgen.models.collectives import (
 from figgen.models.collectives.rings import SCHEDULES
 from figgen.plotting.placed import box_at, headings
 from figgen.registry import figure
-
-NAMES = {"nccl": "NCCL", "textbook": "textbook"}
-"""Labels of ring schedules."""
 
 MOST_PROVED, MOST_CELLS = 128, 2**18
 """Ranks of a proof, and cells of all frames of an animation, that a reader can still use."""
@@ -116,34 +112,6 @@ def _first_owner(run: CollectiveTrace) -> dict[str, Named]:
         return {}
     first = next((s.chunks[0] for s in run.steps[0] if s.source == 0), "nothing")
     return {"owned_by_rank_0": Named(run.owners.index(0)), "first_sent": Named(first)}
-
-
-@figure("ring-schedule")
-def ring_schedule(*, ranks: int = 4) -> Table:
-    """The chunk that every rank sends at every step of both schedules, by formula.
-
-    In all-gather step s a rank sends the chunk that it owns, minus s.
-    """
-    check_between("ranks", ranks, 2, MOST_PROVED)
-    rows: list[tuple[Scalar, ...]] = []
-    for schedule, offset in SCHEDULES.items():
-        run = trace("all-reduce", "ring", ranks, schedule=schedule)
-        for step, phase in enumerate(run.phases):
-            sent = [_chunk(rank, step, ranks, offset) for rank in range(ranks)]
-            rows.append((NAMES[schedule], phase, step % (ranks - 1), *sent))
-    columns = (
-        *headings("schedule", "phase", "s"),
-        *(Column(label=f"rank {rank}") for rank in range(ranks)),
-    )
-    values = {"rows": Named(len(rows)), "ranks": Named(ranks)}
-    return Table(columns=columns, rows=tuple(rows), values=values)
-
-
-def _chunk(rank: int, step: int, ranks: int, offset: int) -> int:
-    if step < ranks - 1:
-        return int(ring_chunk_sent(rank=rank, step=step, ranks=ranks, offset=offset))
-    owned = ring_chunk_owned(rank=rank, ranks=ranks, offset=offset)
-    return int(owned - (step - ranks + 1)) % ranks
 
 
 def _ring_state(run: CollectiveTrace, step: int) -> State:
