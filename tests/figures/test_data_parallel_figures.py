@@ -79,6 +79,11 @@ def test_70b_gradient_takes_what_the_corrected_table_says() -> None:
     # Appendix D.4: 140 GB over 8 ranks, 544 ms on NVLink 4 and 4.9 s on NDR.
     assert value(chart, "llama_2_70b_nvlink_s") == pytest.approx(0.5444444 * 2 * size / 140e9)
     assert value(chart, "llama_2_70b_port_s") == pytest.approx(4.9 * 2 * size / 140e9)
+    # Every time is that of the bytes at its left: eight ranks, eight ranks, 64 ranks.
+    (row,) = chart.rows
+    assert row[4] / 450e9 == pytest.approx(row[5])
+    assert row[4] / 50e9 == pytest.approx(row[6])
+    assert row[7] / 400e9 == pytest.approx(row[8])
 
 
 def test_each_bucket_waits_for_its_gradients_and_for_the_bucket_before() -> None:

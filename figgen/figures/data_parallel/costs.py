@@ -47,8 +47,9 @@ def gradient_all_reduce(
 ) -> Table:
     """Bytes and time per rank per step to all-reduce whole gradients, by link.
 
-    Within a node, all its GPUs use the scale-up link. Between nodes there is one rank per node on
-    one port, or whole nodes whose ranks combine their ports. Latency is not counted.
+    As many ranks as a node has GPUs use the scale-up link inside one node, or one port each between
+    nodes. The last time is for more ranks, which send more: whole nodes that combine their ports.
+    Latency is not counted.
     """
     check_between("nodes", nodes, 2, 2**16)
     node = hardware_preset(preset)
@@ -62,13 +63,14 @@ def gradient_all_reduce(
         many = nodes * each
         times = (
             data_parallel_time(size, 2, each, 0, inside),
-            data_parallel_time(size, 2, nodes, 0, port),
+            data_parallel_time(size, 2, each, 0, port),
             data_parallel_time(size, 2, many, 0, shared),
         )
-        sent = data_parallel_bytes(size, 2, many)
-        rows.append((title, size, 4 * size, 2 * size, sent, *times))
+        few_sent, sent = (data_parallel_bytes(size, 2, ranks) for ranks in (each, many))
+        rows.append((title, size, 4 * size, 2 * size, few_sent, *times[:2], sent, times[2]))
         key = identifier(name)
         values[f"{key}_sent"] = Named(sent, "B")
+        values[f"{key}_few_sent"] = Named(few_sent, "B")
         values[f"{key}_port_s"] = Named(times[1], "s")
         values[f"{key}_nvlink_s"] = Named(times[0], "s")
         values[f"{key}_whole_s"] = Named(times[2], "s")
@@ -78,17 +80,13 @@ def gradient_all_reduce(
         *headings(
             "gradient, FP32",
             "BF16",
-            f"sent per rank, {nodes * each} ranks, BF16",
+            f"each of {each} GPUs sends",
             unit="B",
             spec="bytes",
         ),
-        *headings(
-            f"{each} GPUs in a node",
-            f"{nodes} GPUs, one per node",
-            f"{nodes} whole nodes",
-            unit="s",
-            spec="time",
-        ),
+        *headings("in one node", "one GPU per node", unit="s", spec="time"),
+        *headings(f"each of {nodes * each} GPUs sends", unit="B", spec="bytes"),
+        *headings(f"{nodes} whole nodes", unit="s", spec="time"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -126,6 +124,9 @@ SPARSE = {
 }
 """What a kept element sends: words, bytes of its value, bytes of its index."""
 
+CALLS = dict.fromkeys(("int8", "int4", "one_bit"), "all-to-all, local sum, all-gather")
+"""Calls of messages that can't be added up on the way; each rank sends as much as in a ring."""
+
 
 @figure("gradient-compression")
 def gradient_compression(
@@ -159,7 +160,7 @@ def gradient_compression(
     values = {"parameters": Named(size, "param"), "low_rank": Named(low_rank)}
     for key, (name, ratio) in dense.items():
         traffic = [data_parallel_bytes(size, FP32 / ratio, dp) / base[dp] for dp in ranks]
-        rows.append((name, ratio, "all-reduce or its two halves", *traffic))
+        rows.append((name, ratio, CALLS.get(key, "all-reduce"), *traffic))
         values[f"{key}_ratio"] = Named(ratio)
     for key, (name, value_bytes, index_bytes) in SPARSE.items():
         ratio = top_k_compression_ratio(FP32, kept_fraction, value_bytes, index_bytes)
