@@ -142,12 +142,12 @@ def test_hybrid_sharding_sends_what_the_corrected_example_says() -> None:
     assert value(chart, "flat_nic") == pytest.approx(5.17e9, rel=1e-3)
 
 
-def test_a_100g_port_asks_an_h100_for_31661_tokens_and_a_node_of_eight_for_an_eighth() -> None:
+def test_a_100g_port_asks_an_h100_for_79152_tokens_and_a_node_of_eight_for_an_eighth() -> None:
     chart = build("zero3-tokens", {})
     assert isinstance(chart, Curves)
-    assert value(chart, "h100_roce_100g") == pytest.approx(31_661, rel=1e-3)
-    assert value(chart, "h100_ib_ndr") == pytest.approx(7_915, rel=1e-3)
-    assert value(chart, "h100_8_ib_ndr") == pytest.approx(7_915 / 8, rel=1e-3)
+    assert value(chart, "h100_roce_100g") == pytest.approx(79_152, rel=1e-3)
+    assert value(chart, "h100_ib_ndr") == pytest.approx(19_788, rel=1e-3)
+    assert value(chart, "h100_8_ib_ndr") == pytest.approx(19_788 / 8, rel=1e-3)
 
 
 def test_every_place_further_away_is_slower() -> None:
@@ -156,12 +156,11 @@ def test_every_place_further_away_is_slower() -> None:
 
 
 def test_the_tokens_that_hide_a_gather_are_one_number_in_both_figures() -> None:
-    """The figures used to show 2,638 and 7,915: one gather and three gathers hidden behind all
-    work."""
+    """The figures used to differ: one gather and three gathers hidden behind all work."""
     homes, curve = table("state-homes"), build("zero3-tokens", {})
-    assert value(homes, "nodes_tokens") == value(curve, "h100_ib_ndr") == pytest.approx(7_915.2)
+    assert value(homes, "nodes_tokens") == value(curve, "h100_ib_ndr") == pytest.approx(19_788)
     parameters = 6_738_415_616
-    forward = 2 * parameters * value(homes, "nodes_tokens") / (0.4 * 989.4e12)
+    forward = 2 * parameters * value(homes, "nodes_tokens") / 989.4e12
     assert forward == pytest.approx(value(homes, "nodes_s"))
     assert value(homes, "host_optimizer_s") == pytest.approx(12 * parameters / 63e9, rel=1e-3)
 

@@ -156,7 +156,7 @@ def fsdp_layer_flow(
     preset: str = "h100-ndr",
     ranks: int = 64,
     tokens: int = 8192,
-    utilization: float = 0.4,
+    utilization: float = 1.0,
 ) -> Diagram:
     """One layer through one step on one rank: gathered, used and freed, twice, and its gradient."""
     each = hardware_preset(preset).gpus_per_node

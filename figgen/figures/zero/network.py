@@ -77,7 +77,7 @@ def hybrid_traffic(*, parameters: float = 7e9, preset: str = "h100-ndr", nodes: 
 def zero3_tokens(
     *,
     accelerators: tuple[AcceleratorName, ...] = ("a100-sxm-80gb", "h100-sxm-80gb", "b200-sxm-hgx"),
-    utilization: float = 0.4,
+    utilization: float = 1.0,
     links: tuple[LinkName, ...] = ("roce-100g", "ib-hdr", "ib-ndr", "ib-xdr", "nvlink4"),
     bytes_per_param: float = 2,
 ) -> Curves:
@@ -120,7 +120,7 @@ def state_homes(
     preset: str = "h100-ndr",
     host: str = "pcie5-x16",
     tokens: int = 8192,
-    utilization: float = 0.4,
+    utilization: float = 1.0,
 ) -> Table:
     """Where weights, gradients and optimizer state can be, and how long fetching them takes.
 

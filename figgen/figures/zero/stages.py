@@ -130,7 +130,7 @@ def zero_stages(
     columns = (
         *headings("bytes per parameter", "stage", "per rank"),
         *(Column(label=f"D = {dp}", unit="B", spec="bytes") for dp in ranks),
-        Column(label="D without end", unit="B", spec="bytes"),
+        Column(label="D → ∞", unit="B", spec="bytes"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
