@@ -147,7 +147,7 @@ def test_pytorchs_sharded_optimizer_sends_three_halves_of_ddp() -> None:
     assert (reduced_bytes + spread) / reduced_bytes == pytest.approx(1.5)
     line = next(s for s in page("zero-fsdp").splitlines() if "@pytorch-zero]" in s)
     assert "broadcasts" in line
-    assert "That makes three passes, as in ZeRO-3." in page("zero-fsdp")
+    assert "That moves the model three times, as in ZeRO-3." in page("zero-fsdp")
 
 
 @pytest.mark.parametrize("group", [8, 16, 64])
