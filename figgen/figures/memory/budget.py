@@ -34,7 +34,7 @@ SUM = (
     ("gradients", "+ gradients"),
     ("optimizer", "+ optimizer state"),
     ("activations", "+ activations"),
-    ("working", "+ logits, or one layer at work"),
+    ("working", "+ logits, or one layer in progress"),
     ("communication", "+ buffers of communication"),
     ("reserve", "+ reserve"),
 )

@@ -135,7 +135,7 @@ def step_communication(found: TrainingStep) -> Table:
 
 
 LABELS = {
-    "working": "loss or one layer at work",
+    "working": "loss or one layer in progress",
     "communication": "buffers of communication",
 }
 """Labels of parts of memory that differ from their names."""
