@@ -62,11 +62,11 @@ def test_the_page_says_of_the_search_what_it_finds() -> None:
     shown = [tried.row(place) for place in range(6)]
     first, last = shown[0].step_s, shown[-1].step_s
     residuals = tried.plans[0].question.residuals
-    assert "All six rows differ by less than the model's own error" in page
+    assert "all rows differ by less than the prediction's error" in page
     assert last / first < min(residuals.high, 1 / residuals.low)
-    assert "the layout to beat is among them" in page
+    assert "The layout to beat is among these rows" in page
     assert "DP 64, ZeRO-3, recomputed" in map(mesh_label, shown)
-    assert "That gains no more than the model's error" in page
+    assert "That gains no more than the prediction's error" in page
     whole = planned("", "llama-3-70b", "nodes=8", "").found.step_s[0]
     assert first * tried.plans[0].question.residuals.low < whole < first
     assert "on 512 GPUs each GPU still has a whole sequence" in page

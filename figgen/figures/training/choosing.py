@@ -222,32 +222,37 @@ def strategy_limits(
         (
             "data parallelism",
             "largest model whose state fills a GPU",
+            "memory ÷ bytes per parameter",
             f"{limits['ddp'] / 1e9:.1f}B parameters",
         ),
         (
             "DDP, ZeRO, FSDP",
             "tokens per rank per microbatch to hide gradients or weights",
+            "peak ÷ bandwidth",
             f"{limits['tokens']:,.0f} on whole nodes, {limits['alone']:,.0f} alone on a port",
         ),
         (
             "tensor parallelism of 8",
-            "hidden size for messages no longer than the work",
+            "hidden size for messages no longer than the matmuls",
+            "peak ÷ bandwidth × 14/9",
             f"{limits['tp_inside']:,.0f} inside, {limits['tp_outside']:,.0f} between nodes",
         ),
         (
             "pipeline of 8 stages",
-            "microbatches for 90% of the wall",
+            "microbatches to be busy 90% of the step",
+            "9 (stages − 1) ÷ chunks",
             f"{limits['microbatches']:.0f}, or {limits['chunked']:.0f} with two chunks",
         ),
         (
             "context parallelism",
             f"tokens per rank to hide a causal ring, {heads} heads on {kv_heads} KV heads",
+            f"peak ÷ bandwidth × 2 · {kv_heads}/{heads}",
             f"{limits['cp_inside']:,.0f} inside, {limits['cp_outside']:,.0f} between nodes",
         ),
     )
     units = {"ddp": "param"}
     return Table(
-        columns=headings("strategy", "limit", "value"),
+        columns=headings("strategy", "limit", "how", "value"),
         rows=rows,
         values={key: Named(value, units.get(key, "1")) for key, value in limits.items()},
     )

@@ -31,7 +31,7 @@ OF_EVERY = (
 )  # fmt: skip
 """Questions to ask in any case."""
 
-OVER = ("over", ("recompute, take fewer", "GPUs or a larger batch"))
+OVER = ("over", ("the layout to beat,", "fewer GPUs, or a", "larger batch"))
 APART, HEIGHT = 1.4, 0.95
 ASKED, ANSWER, GIVEN = 2.2, 2.85, 2.25
 """Widths of a question and of an answer, and where answers begin: as wide as a phone shows."""
