@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from figgen.catalog import hardware_preset
+from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.charts import Axis, Bars, Named, Segment
 from figgen.errors import check_between
 from figgen.figures.parameters import HardwareName
@@ -35,13 +35,8 @@ def product_times(
         check_between(name, size, 1, 2**24)
     node = hardware_preset(preset)
     gpu = node.accelerator
-    near, far = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
     one = ("one", tokens, 1, inf, "")
-    rows = (
-        (one, ("near", tokens, GPUS, near, ", NVLink"), ("far", tokens, GPUS, far, ", network"))
-        if split
-        else (("few", few, 1, inf, ""), one)
-    )
+    rows = (one, *_halves(node, tokens)) if split else (("few", few, 1, inf, ""), one)
     labels: list[str] = []
     times: list[dict[str, float]] = []
     values = {"tokens": Named(tokens, "token"), "few": Named(few, "token")}
@@ -79,3 +74,11 @@ def product_times(
         stacked=False,
         values=values,
     )
+
+
+def _halves(
+    node: HardwarePreset, tokens: int
+) -> tuple[tuple[str, int, int, float, str], tuple[str, int, int, float, str]]:
+    """Return the two ways to split over two GPUs: key, tokens, GPUs, bandwidth in B/s, words."""
+    near, far = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
+    return ("near", tokens, GPUS, near, ", NVLink"), ("far", tokens, GPUS, far, ", network")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.catalog import hardware_preset
+from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.catalog.residuals import Residuals
 from figgen.charts import Column, Named, Scalar, Table, interval_values
@@ -201,13 +201,57 @@ def strategy_limits(
     State may fill all of a GPU's memory. Rings pass keys and values of causal attention, of
     `kv_heads` for as many query `heads`.
     """
-    node, per_param = hardware_preset(preset), named_recipe(recipe).total_bytes
+    limits = _limits(
+        hardware_preset(preset), float(named_recipe(recipe).total_bytes), heads, kv_heads
+    )
+    rows: tuple[tuple[Scalar, ...], ...] = (
+        (
+            "data parallelism",
+            "largest model whose state fills a GPU",
+            f"{limits['ddp'] / 1e9:.1f}B parameters",
+            "memory ÷ bytes per parameter",
+        ),
+        (
+            "DDP, ZeRO, FSDP",
+            "tokens per rank per microbatch to hide gradients or weights",
+            f"{limits['tokens']:,.0f} on whole nodes, {limits['alone']:,.0f} alone on a port",
+            "peak ÷ bandwidth",
+        ),
+        (
+            "tensor parallelism of 8",
+            "hidden size for messages no longer than the matmuls",
+            f"{limits['tp_inside']:,.0f} inside, {limits['tp_outside']:,.0f} between nodes",
+            "peak ÷ bandwidth × 14/9",
+        ),
+        (
+            "pipeline of 8 stages",
+            "microbatches to be busy 90% of the step",
+            f"{limits['microbatches']:.0f}, or {limits['chunked']:.0f} with two chunks",
+            "9 (stages − 1) ÷ chunks",
+        ),
+        (
+            "context parallelism",
+            f"tokens per rank to hide a causal ring, {heads} heads on {kv_heads} KV heads",
+            f"{limits['cp_inside']:,.0f} inside, {limits['cp_outside']:,.0f} between nodes",
+            f"peak ÷ bandwidth × 2 · {kv_heads}/{heads}",
+        ),
+    )
+    units = {"ddp": "param"}
+    return Table(
+        columns=headings("strategy", "limit", "value", "how"),
+        rows=rows,
+        values={key: Named(value, units.get(key, "1")) for key, value in limits.items()},
+    )
+
+
+def _limits(node: HardwarePreset, per_param: float, heads: int, kv_heads: int) -> dict[str, float]:
+    """Return each strategy's limit on this kind of node, by the name of its value."""
     peak, hbm = node.accelerator.peak_flops_per_s("bf16"), node.accelerator.capacity_bytes
     network = node.network_bandwidth_bytes_per_s
     inside = node.scale_up_bandwidth_bytes_per_s
     whole = node.node_bandwidth_bytes_per_s
     per_width = float(tensor_parallel_layer_ccr(1, 0, 2, 8))
-    limits = {
+    return {
         "ddp": float(largest_replicated_model(hbm, 1, per_param)),
         "tokens": float(critical_tokens(peak, whole, 2)),
         "alone": float(critical_tokens(peak, network, 2)),
@@ -218,41 +262,3 @@ def strategy_limits(
         "cp_inside": float(causal_ring_attention_min_tokens(peak, inside, 2, heads, kv_heads)),
         "cp_outside": float(causal_ring_attention_min_tokens(peak, network, 2, heads, kv_heads)),
     }
-    rows: tuple[tuple[Scalar, ...], ...] = (
-        (
-            "data parallelism",
-            "largest model whose state fills a GPU",
-            "memory ÷ bytes per parameter",
-            f"{limits['ddp'] / 1e9:.1f}B parameters",
-        ),
-        (
-            "DDP, ZeRO, FSDP",
-            "tokens per rank per microbatch to hide gradients or weights",
-            "peak ÷ bandwidth",
-            f"{limits['tokens']:,.0f} on whole nodes, {limits['alone']:,.0f} alone on a port",
-        ),
-        (
-            "tensor parallelism of 8",
-            "hidden size for messages no longer than the matmuls",
-            "peak ÷ bandwidth × 14/9",
-            f"{limits['tp_inside']:,.0f} inside, {limits['tp_outside']:,.0f} between nodes",
-        ),
-        (
-            "pipeline of 8 stages",
-            "microbatches to be busy 90% of the step",
-            "9 (stages − 1) ÷ chunks",
-            f"{limits['microbatches']:.0f}, or {limits['chunked']:.0f} with two chunks",
-        ),
-        (
-            "context parallelism",
-            f"tokens per rank to hide a causal ring, {heads} heads on {kv_heads} KV heads",
-            f"peak ÷ bandwidth × 2 · {kv_heads}/{heads}",
-            f"{limits['cp_inside']:,.0f} inside, {limits['cp_outside']:,.0f} between nodes",
-        ),
-    )
-    units = {"ddp": "param"}
-    return Table(
-        columns=headings("strategy", "limit", "how", "value"),
-        rows=rows,
-        values={key: Named(value, units.get(key, "1")) for key, value in limits.items()},
-    )
