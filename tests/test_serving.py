@@ -311,9 +311,7 @@ def test_the_subject_follows_from_all_that_a_number_does_and_from_no_figure() ->
     assert not any(name.startswith("figgen.figures") for name in below)
 
 
-def test_scripts_of_tools_are_kept_while_figures_change_and_printed_models_while_entries_do(
-    tmp_path: Path,
-) -> None:
+def test_what_tools_need_is_kept_while_figures_change(tmp_path: Path) -> None:
     for name in ("figures/a.py", "models/a.py", "catalog/__init__.py", "catalog/chips.toml"):
         (tmp_path / "figgen" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "figgen" / name).write_text("a = 1\n")
@@ -327,13 +325,12 @@ def test_scripts_of_tools_are_kept_while_figures_change_and_printed_models_while
         memory.code.look()
         made.clear()
         memory.same("data", "", lambda: made.append("data"))
-        memory.same("models", "", lambda: made.append("models"), catalog=False)
         return list(made)
 
-    assert made_after_edit_of("models/a.py") == ["data", "models"]
+    assert made_after_edit_of("models/a.py") == ["data"]
     assert made_after_edit_of("figures/a.py") == []
     assert made_after_edit_of("catalog/chips.toml") == ["data"]
-    assert made_after_edit_of("models/a.py") == ["data", "models"]
+    assert made_after_edit_of("models/a.py") == ["data"]
 
 
 def test_a_figure_is_computed_again_only_when_an_entry_that_it_looked_up_changed() -> None:

@@ -104,11 +104,9 @@ class Tools:
         if self._begun and isinstance(self.keeper, Answers):
             self.keeper.learn(self._begun())
 
-    def _same(
-        self, request: str, make: Callable[[], Thing], key: str = "", *, catalog: bool = True
-    ) -> Thing:
-        """Return the result of `make`, which depends on code, a key and, with `catalog`, data."""
-        return self.keeper.same(request, key, make, catalog=catalog) if self.keeper else make()
+    def _same(self, request: str, make: Callable[[], Thing], key: str = "") -> Thing:
+        """Return the result of `make`, which depends on code, data and a key."""
+        return self.keeper.same(request, key, make) if self.keeper else make()
 
 
 def write_file(path: Path, content: str | bytes) -> None:

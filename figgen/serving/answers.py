@@ -44,14 +44,8 @@ class Answers:
         """Return `make()` for a request, cached if `module` is followed."""
         return self.same(request, "", make) if self.sources.knows(module) else make()
 
-    def same(
-        self, name: str, key: str, make: Callable[[], Thing], *, catalog: bool = True
-    ) -> Thing:
-        """Return `make()` for this key, or the last build's result for the same key.
-
-        `catalog` makes no difference here, because the digest of an answer covers all code and
-        data.
-        """
+    def same(self, name: str, key: str, make: Callable[[], Thing]) -> Thing:
+        """Return `make()` for this key, or the last build's result for the same key."""
         given = self._given.get(name)
         if given is None or given[0] != key:
             found = self.stored(name, key)

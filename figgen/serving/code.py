@@ -206,20 +206,15 @@ class SourceCode:
             self._fingerprints[""] = digest("\0".join(shell))
         return self._fingerprints[""]
 
-    def beneath_figures(self, *, catalog: bool) -> str:
-        """Return a digest of all data and of all code but the figures.
-
-        Nothing else depends on figures. Without `catalog`, the entries of the catalog are left out,
-        since no module reads them at import.
-        """
-        key = f"beneath figures {catalog}"
+    def beneath_figures(self) -> str:
+        """Return a digest of all data and of all code but the figures, on which nothing depends."""
+        key = "beneath figures"
         if key not in self._fingerprints:
-            entries = () if catalog else self.entries()
             figures = subject().figures or "."
             parts = (
                 f"{name}\0{text}"
                 for name, text in sorted(self._digests.items())
-                if name not in entries and not f"{name}.".startswith(f"{figures}.")
+                if not f"{name}.".startswith(f"{figures}.")
             )
             self._fingerprints[key] = digest("\0".join(parts))
         return self._fingerprints[key]

@@ -114,15 +114,12 @@ class Memory:
         )
         return made
 
-    def same(
-        self, name: str, key: str, make: Callable[[], Thing], *, catalog: bool = True
-    ) -> Thing:
+    def same(self, name: str, key: str, make: Callable[[], Thing]) -> Thing:
         """Return what `make` gave last time if code and key are unchanged, otherwise call it.
 
-        `make` must not depend on the code of figures and, unless `catalog` is true, not on the
-        catalog.
+        `make` must not depend on the code of figures.
         """
-        key = f"{self.code.beneath_figures(catalog=catalog)} {key}"
+        key = f"{self.code.beneath_figures()} {key}"
         if name not in self._same or self._same[name][0] != key:
             self._same[name] = key, make()
         found: Thing = self._same[name][1]

@@ -30,10 +30,6 @@ MATH = {
     "ceil": INT, "floor": INT, "trunc": INT, "log2": FLOAT, "log": FLOAT, "log1p": FLOAT,
     "exp": FLOAT, "expm1": FLOAT, "sqrt": FLOAT, "log10": FLOAT, "sin": FLOAT, "cos": FLOAT,
 }  # fmt: skip
-RUNTIME: dict[str, Type] = {
-    "math.fsum": FLOAT, "math.isqrt": INT, "math.isclose": BOOL, "math.gcd": INT, "math.comb": INT,
-}  # fmt: skip
-"""Functions of the runtime that have the name of a Python function."""
 
 OPS = {
     "minimum": "Math.min", "maximum": "Math.max", "ceil": "Math.ceil", "floor": "Math.floor",

@@ -52,11 +52,11 @@ def test_a_site_in_a_subfolder_is_built_and_compared_by_its_own_host(tmp_path: P
     commit(tmp_path)
     put(site / "kettle.py", "4181", "4190")
     put(site / "kettles.toml", "650 W", "700 W")
+    done = run(site / "pages", "-m", "figgen", "diff", "main")
+    assert done.returncode == 0, done.stdout
+    assert "- `kettles.toml, travel: power 650 W → 700 W`: 2 numbers" in done.stdout
+    assert "- `1 × file of code: kettle.py`: 2 numbers" in done.stdout
     for folder in (site, site / "pages"):
-        done = run(folder, "-m", "figgen", "diff", "main")
-        assert done.returncode == 0, done.stdout
-        assert "- `kettles.toml, travel: power 650 W → 700 W`: 2 numbers" in done.stdout
-        assert "- `1 × file of code: kettle.py`: 2 numbers" in done.stdout
         assert run(folder, "-m", "figgen", "lint").stdout == "every page follows the rules\n"
         assert run(folder, "-m", "figgen", "stats").stdout.startswith("page ")
         assert run(folder, "-m", "figgen", "agree").returncode == 0

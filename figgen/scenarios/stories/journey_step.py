@@ -376,11 +376,6 @@ class JourneyStep:
         return self.near_bytes / self.cluster.network_bandwidth_bytes_per_s
 
     @property
-    def hbm_bytes_per_s(self) -> float:
-        """Bandwidth of a GPU's memory, reads plus writes, from its datasheet."""
-        return self.memory_rate
-
-    @property
     def network_bytes_per_s(self) -> float:
         """A GPU's share of the bandwidth of its node's adapters, from their datasheet."""
         return float(self.cluster.network_bandwidth_bytes_per_s)
