@@ -11,7 +11,7 @@ from figgen.formulas import evaluate
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.collectives.measured_words import collective_sentence
 from figgen.quantity_shown import format_number
-from figgen.scenarios.options.typed import typed_measure
+from figgen.scenarios.options.typed import bare_bytes, typed_measure
 from figgen.units import format_quantity
 
 TWO_WAY, SPARSE = "two-way", "sparse"
@@ -117,6 +117,8 @@ def _collective(options: argparse.Namespace) -> Answer:
             full=full,
         )
         lines.insert(0, said)
+        if bare_bytes(options.bytes):
+            lines.append(bare_bytes(options.bytes))
     if full is not None:
         data["share_of_line_rate"] = busbw / full
     if options.ranks_per_node or options.ports:

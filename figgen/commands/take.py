@@ -86,9 +86,10 @@ def _log_answer(log: Log, line_rate: float | None) -> Answer:
     data |= {name: value for name, value in asdict(log).items() if value is not None}
     lines = [sentence for _, sentence in log_sentences(log, line_rate)]
     if isinstance(log, CollectiveLog):
-        alpha, rate = log.fit
         best = max(row.bus_bandwidth for row in log.rows)
-        data |= {"alpha_s": alpha, "beta_s_per_byte": 1 / rate, "best_bus_bandwidth": best}
+        data["best_bus_bandwidth"] = best
+        if log.fit is not None:
+            data |= {"alpha_s": log.fit[0], "beta_s_per_byte": 1 / log.fit[1]}
         if line_rate is not None:
             data["share_of_line_rate"] = best / line_rate
         lines += aligned(collective_rows(log, line_rate), left=0)

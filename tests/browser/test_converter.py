@@ -81,6 +81,9 @@ def test_answers_are_those_of_the_command_line(page: Page, site: str) -> None:
         "--busbw '1,600 Gbps' --ranks-per-node 72 --ports 4 --line-rate '400 Gb/s'"
     )
     expect(page.locator("#converter > .tool-sentence")).to_have_text(said.splitlines()[0])
+    bare = {"bytes": "8", "known": "time", "time": "5 μs"}
+    [[rows, _, _]] = page.evaluate(ANSWERS, [bare])
+    assert rows[-1][0] == ["8 has no unit: read as bytes"]
     quoted: list[dict[str, Any]] = [
         {"link": "900 GB/s", "ways": "two", "peak": "3958 TFLOP/s", "zeros": "sparse"},
         {"link": "400 Gb/s", "ways": "one", "peak": "989.4 TFLOP/s", "zeros": "dense"},

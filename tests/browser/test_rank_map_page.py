@@ -73,6 +73,24 @@ TYPED = """() => {
 }"""
 
 
+def test_what_a_field_does_not_understand_is_told_with_what_it_expects(
+    page: Page, site: str
+) -> None:
+    opened(page, site)
+    told = page.locator(".map-form [role=alert]")
+    field = page.locator("[name=nodes]")
+    for typed in ("abc", "2,5", "-3"):
+        field.fill(typed)
+        expect(told).to_have_text(re.compile(rf"^Nodes: expected .*, got '{typed}'\.$"))
+        expect(field).to_have_attribute("aria-invalid", "true")
+    field.fill("8")
+    expect(told).to_be_hidden()
+    expect(field).to_have_attribute("aria-invalid", "false")
+    page.locator("[name=order]").select_option("own")
+    page.locator("[name=own-order]").fill("nonsense")
+    expect(told).to_contain_text("Order: expected axes such as tp-cp-ep-dp-pp, got 'nonsense'")
+
+
 def test_a_key_that_comes_before_the_frame_of_the_last_one_is_kept(page: Page, site: str) -> None:
     opened(page, site)
     page.evaluate(TYPED)

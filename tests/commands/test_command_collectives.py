@@ -306,6 +306,13 @@ def test_an_all_to_all_under_nccls_model_leads_to_the_one_that_posts_all_message
     assert "without --model" in refused(capsys, *asked, "--model", "nccl")
 
 
+def test_convert_says_what_a_number_without_a_unit_is(capsys: pytest.CaptureFixture[str]) -> None:
+    for size, told in (("8", True), ("8,5", True), ("8 B", False), ("8 GiB", False)):
+        asked = ("convert", "busbw", "all-reduce", "--ranks", "16", "--bytes", size)
+        assert main([*asked, "--time", "5 us"]) == 0
+        assert (f"{size} has no unit: read as bytes" in capsys.readouterr().out) == told
+
+
 @pytest.mark.parametrize("collective", ["all_reduce", "reduce_scatter", "all_gather", "all_to_all",
                                         "broadcast", "reduce"])  # fmt: skip
 @pytest.mark.parametrize("ranks", [2, 8, 512])

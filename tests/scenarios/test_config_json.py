@@ -45,6 +45,36 @@ def test_shape_has_the_parameters_of_the_weights_and_of_the_catalog(case: dict[s
     assert case["parameters"] or case["catalog"] or case["published"]
 
 
+def test_sizes_that_nothing_reads_are_named() -> None:
+    """Kimi K3's experts are narrower than its stream, and its files name Kimi Linear inside."""
+    linear = next(case["config"] for case in COUNTS if case["name"] == "defaults kimi_linear")
+    narrow = {**linear, "routed_expert_hidden_size": 1024, "attn_res_block_size": 12}
+    _, plain = read_model_text(json.dumps(linear))
+    _, notes = read_model_text(json.dumps({"model_type": "kimi_k3", "text_config": narrow}))
+    said = "fields that may be sizes are not read: "
+    assert not any(note.startswith(said) for note in plain)
+    assert said + "routed_expert_hidden_size 1024, attn_res_block_size 12" in notes
+
+
+def test_no_file_whose_parameters_are_known_has_sizes_that_nothing_reads() -> None:
+    for case in [*CASES, *COUNTS]:
+        _, notes = read_model_text(json.dumps(case["config"]))
+        assert not any("may be sizes" in note for note in notes), case
+
+
+def test_layers_with_experts_are_those_of_a_list_in_a_text() -> None:
+    """Step 3.5's names: groups of heads, a shared expert's width, and layers as a text."""
+    step = {
+        "model_type": "step3p5", "hidden_size": 4096, "intermediate_size": 11264,
+        "num_hidden_layers": 5, "num_attention_heads": 64, "num_attention_groups": 8,
+        "head_dim": 128, "moe_num_experts": 288, "moe_top_k": 8, "moe_intermediate_size": 1280,
+        "share_expert_dim": 1280, "moe_layers_enum": "3,4", "vocab_size": 128896,
+    }  # fmt: skip
+    shape = shape_of_config(step)
+    assert shape.experts is not None
+    assert (shape.kv_heads, shape.experts.dense_layers, shape.experts.shared) == (8, 3, 1)
+
+
 def test_kinds_of_attention_and_experts_are_among_them() -> None:
     shapes = [shape_of_config(case["config"]) for case in CASES]
     assert any(shape.latent for shape in shapes)

@@ -70,6 +70,7 @@ def test_hosts_are_read_in_each_form(text: str, names: list[str], slots: list[in
         "hello",
         "one\ntwo",
         '{"a": [1, 2]}',
+        '{"model_type":"llama","architectures":["LlamaForCausalLM"],"layer_types":["a1","a2"]}',
         "tp = [1, 2]",
         "train.sh",
         "layers: [0, 1]\nname: x",

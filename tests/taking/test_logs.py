@@ -66,6 +66,7 @@ def test_a_table_of_nccl_tests_gives_its_curve_and_its_line() -> None:
     assert largest.algorithm_bandwidth == pytest.approx(
         largest.message_bytes / largest.time_s, rel=1e-3
     )
+    assert log.fit is not None
     alpha, rate = log.fit
     assert alpha == pytest.approx(22.1e-6)
     assert alpha + largest.message_bytes / rate == pytest.approx(largest.time_s)
@@ -79,6 +80,82 @@ def test_ranks_that_a_table_does_not_list_follow_from_its_rates() -> None:
         log = read_log(text.replace("481.28", bus))
         assert isinstance(log, CollectiveLog)
         assert (log.collective, log.ranks, log.ranks_per_node) == ("all-reduce", ranks, 0)
+
+
+LARGE = """
+#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error
+   268435456       1048576     float           520935    0.52    0.51  0e+00   519562    0.52    0.51  1e+00
+   536870912       2097152     float          1041974    0.52    0.51  0e+00  1041299    0.52    0.51  1e+00
+"""  # noqa: E501
+"""All-to-alls of 256 GPUs, https://github.com/NVIDIA/nccl-tests/issues/78: time goes with size."""
+
+
+def test_a_table_of_large_messages_shows_no_latency() -> None:
+    log = read_log(LARGE)
+    assert isinstance(log, CollectiveLog)
+    assert log.fit is None
+    words = [sentence for _, sentence in log_sentences(log, None)]
+    assert not any("latency-bound" in one for one in words)
+    assert any("already moves at 100% of the best busbw" in one for one in words)
+
+
+RCCL = """
+rccl-tests: Version develop:83d38d9
+#  Rank  0 Group  0 Pid  37300 on   g100n126 device  0 [0000:05:00] AMD Instinct MI300X
+#  Rank  1 Group  0 Pid  37300 on   g100n126 device  1 [0000:33:00] AMD Instinct MI300X
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+     8388608       2097152     float     sum      -1    91.10   92.08   92.08      0    94.94   88.36   88.36      0
+"""  # noqa: E501
+
+
+def test_ranks_that_a_table_lists_are_kept_where_its_rates_name_the_collective() -> None:
+    """Eight MI300X of one node, https://github.com/crickett-hpe/hpc-ai-envs/pull/30, cut to two."""
+    eight = RCCL.replace("92.08   92.08", "92.08  161.14").replace(
+        "#       size",
+        "".join(
+            f"#  Rank  {n} Group  0 Pid  37300 on   g100n126 device  {n} [0000:0{n}:00] MI300X\n"
+            for n in range(2, 8)
+        )
+        + "#       size",
+    )
+    log = read_log(eight)
+    assert isinstance(log, CollectiveLog)
+    assert (log.collective, log.ranks, log.ranks_per_node) == ("all-reduce", 8, 8)
+    # Rates of two ranks are equal for every collective, so none is named.
+    log = read_log(RCCL)
+    assert isinstance(log, CollectiveLog)
+    assert (log.collective, log.ranks, log.ranks_per_node) == ("", 2, 2)
+
+
+def test_a_limit_of_a_process_is_its_capacity() -> None:
+    """https://github.com/ROCm/TheRock/issues/2118: a test allows itself 1.05 of 255.98 GiB."""
+    log = read_log(
+        "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total "
+        "capacity of 255.98 GiB of which 244.65 GiB is free. 1.05 GiB allowed; Of the allocated "
+        "memory 1017.01 MiB is allocated by PyTorch, with 17.00 MiB allocated in private pools "
+        "(e.g., HIP Graphs), and 54.99 MiB is reserved by PyTorch but unallocated."
+    )
+    assert isinstance(log, OutOfMemory)
+    assert log.capacity_bytes == 1.05 * 2**30
+    assert log.free_bytes == pytest.approx((1.05 * 1024 - 1017.01 - 54.99) * 2**20)
+
+
+def test_steps_of_nanogpt_are_read() -> None:
+    """https://github.com/karpathy/nanoGPT/issues/110, and its later lines with an MFU."""
+    plain = "iter 1631: loss 4.0863, time 561.94ms\niter 1632: loss 3.7441, time 563.15ms\n"
+    log = read_log("$ torchrun --standalone --nproc_per_node=8 train.py\n...\n" + plain)
+    assert isinstance(log, StepLog)
+    assert (log.framework, log.steps, log.step_time_s) == ("nanogpt", 2, pytest.approx(0.56315))
+    log = read_log("iter 10: loss 8.2, time 250.10ms, mfu 37.21%\n")
+    assert isinstance(log, StepLog)
+    assert (log.step_time_s, log.utilisation) == (pytest.approx(0.2501), pytest.approx(0.3721))
+
+
+def test_a_utilisation_above_the_peak_is_doubted() -> None:
+    """https://github.com/verl-project/verl/issues/1208 prints 1.018."""
+    log = read_log("(TaskRunner pid=16292) step:2 - perf/mfu/actor:1.018 - timing_s/step:96.551")
+    assert log is not None
+    assert "MFU 101.8%, which no chip reaches" in log_sentences(log, None)[0][1]
 
 
 def test_a_table_is_judged_by_its_links(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

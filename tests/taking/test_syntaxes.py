@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from figgen.scenarios.taking.arithmetic import computed
+from figgen.scenarios.taking.launchers import read_script
 from figgen.scenarios.taking.shell import Shell, read_shell
 from figgen.scenarios.taking.toml import read_toml
 from figgen.scenarios.taking.yaml import read_yaml
@@ -239,3 +240,24 @@ def test_a_value_may_stand_below_its_key() -> None:
     text = "a:\n  true\nb:\n  one\n  two\nc: 1\n"
     ours = {one.name: one.words for one in read_yaml(text)}
     assert plainly(ours) == plainly(flat(yaml.safe_load(text)))
+
+
+@pytest.mark.parametrize(
+    ("path", "nodes"),
+    [
+        ("tools/convert_checkpoint.py", 2),
+        ("eval/run_eval.py", 2),
+        ("exporting.py", 4),
+        ("retrieval/main.py", 4),  # `eval` is a part of the word
+        ("medieval_llm.py", 4),
+        ("pretrain_with_eval.py", 4),
+    ],
+)
+def test_programs_beside_the_training_are_known_by_whole_words(path: str, nodes: int) -> None:
+    shell = Shell(answers={})
+    text = (
+        f"torchrun --nnodes 4 --nproc_per_node 8 {path} --tensor-model-parallel-size 8\n"
+        "torchrun --nnodes 2 --nproc_per_node 4 train.py --seq-length 8192 --num-layers 4\n"
+    )
+    found = [one.value for one in read_script(text, {}, shell) if one.name == "--nnodes"]
+    assert found == (["2"] if nodes == 2 else ["4", "2"])

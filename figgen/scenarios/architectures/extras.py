@@ -38,7 +38,7 @@ def extra_of(fields: Fields, kind: Kind, sizes: ExtraSizes, kinds: list[str]) ->
     """Return all parameters beyond the shape."""
     return (
         _biases(fields, kind, sizes)
-        + _routing(kind, sizes)
+        + _routing(fields, kind, sizes)
         + _linear(fields, kind, sizes)
         + _indexer(fields, kind, sizes)
         + _special(fields, kind, sizes, kinds)
@@ -65,12 +65,12 @@ def _biases(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
     return found
 
 
-def _routing(kind: Kind, sizes: ExtraSizes) -> int:
+def _routing(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
     """Return the parameters of routers' vectors and experts' biases."""
     each = 0
     if kind.shared_gate:
         each += sizes.hidden
-    if kind.router_offsets:
+    if kind.router_offsets or switch_or(fields, False, "moe_router_enable_expert_bias"):
         each += sizes.experts
     if kind.biased_experts:
         each += sizes.experts * (1 + 2 * sizes.expert_ffn + sizes.hidden)

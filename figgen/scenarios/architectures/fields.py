@@ -17,10 +17,11 @@ NOTHING = ("", "null", "None", "NaN")
 
 @dataclass(slots=True, kw_only=True)
 class Fields:
-    """The fields of a file, which of them are strings, the missing fields, and notes."""
+    """The fields of a file, which of them are strings or were read, the missing ones, and notes."""
 
     values: dict[str, str]
     quoted: dict[str, bool]
+    read: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -50,6 +51,7 @@ def fields_of(entries: list[Entry]) -> Fields:
 
 def has(fields: Fields, name: str) -> bool:
     """Whether a field has a value."""
+    fields.read.append(name)
     return fields.values.get(name, "") not in NOTHING
 
 
@@ -108,3 +110,31 @@ def _number(fields: Fields, name: str, names: tuple[str, ...]) -> int:
     if not is_whole(plain) or padded or int(plain) > MOST:
         raise InputError(" or ".join(names), expected="a whole number", got=found[:40])
     return int(plain)
+
+
+OF_SIZES = ("size", "dim", "rank", "layers", "heads", "experts", "groups", "width")
+"""Words in the names of fields that are sizes."""
+
+BESIDE_SIZES = (
+    "qk_head_dim", "head_dim", "max_window_layers", "rotary_dim", "linear_conv_kernel_dim",
+    "num_query_groups", "num_hidden_layers", "word_embed_proj_dim", "block_size",
+    "qk_rope_head_dim", "linear_head_dim", "linear_num_heads", "mamba_chunk_size", "index_n_heads",
+    "index_head_dim", "index_block_size", "top_k_experts", "global_attn_every_n_layers",
+    "layer_group_size", "dim_model_base", "chunk_size",
+)  # fmt: skip
+"""Such fields that follow from others, or change nothing where nothing reads them."""
+
+
+def note_unread(fields: Fields) -> None:
+    """Note the numbers that may be sizes and that no other function of this module has read."""
+    open = [f"{name} {value}" for name, value in fields.values.items() if _is_open(fields, name)]
+    if open:
+        fields.notes.append(f"fields that may be sizes are not read: {', '.join(open)}")
+
+
+def _is_open(fields: Fields, name: str) -> bool:
+    """Return whether a field may be a size that was not read."""
+    sized = any(word in OF_SIZES for word in name.split("_"))
+    plain = is_whole(fields.values[name]) and fields.values[name] not in ("0", "1")
+    inner = "." not in name and name not in BESIDE_SIZES
+    return sized and plain and inner and name not in fields.read

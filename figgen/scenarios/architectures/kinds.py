@@ -130,6 +130,12 @@ KINDS: dict[str, Kind] = {
         router_offsets=True,
         full_every=4,
     ),
+    "bailing_moe": Kind(
+        qk_norm="per-head",
+        qk_norm_field="use_qk_norm",
+        bias_field="use_qkv_bias",
+        bias_of_output=False,
+    ),
     "bailing_hybrid": Kind(bias_field="", linear="kda-groups"),
     "qwen2_moe": Kind(qkv_bias=True, bias_field="", full_every=0, shared_gate=True),
     "qwen3": _QWEN_3,
@@ -342,7 +348,7 @@ SAME_AS = {
     "minimax_m3_vl_text": "minimax_m3_vl", "glm5": "glm_moe_dsa", "phimoe_text": "phimoe",
     "internlm2": "llama", "internlm3": "llama", "yi": "llama", "kimi_vl": "deepseek_v3",
     "exaone4_5": "exaone4", "exaone": "llama", "baichuan": "llama",
-    "aria_text": "llama",
+    "aria_text": "llama", "bailing_moe_v2": "bailing_moe",
     "aria": "llama", "iquestcoder": "llama", "sarvam_mla": "deepseek_v2", "youtu": "deepseek_v2",
     "RefinedWeb": "falcon", "RefinedWebModel": "falcon",
 }  # fmt: skip

@@ -17,6 +17,7 @@ from figgen.scenarios.architectures.extras import ExtraSizes, extra_of, left_out
 from figgen.scenarios.architectures.fields import (
     Fields,
     has,
+    note_unread,
     switch_or,
     whole,
     whole_or,
@@ -59,6 +60,7 @@ def shape_of_fields(fields: Fields) -> ModelShape:
         fields.values["v_head_dim"] = str(whole(fields, "hidden_size") // heads)
     shape = _shape(fields, kind)
     fields.notes.extend(left_out(fields))
+    note_unread(fields)
     return shape
 
 
@@ -160,7 +162,7 @@ def _kv_heads(fields: Fields, kind: Kind, heads: int) -> int:
     if kind.special == "falcon" and not new:
         names = []
     else:
-        names += ["num_kv_heads", "n_head_kv", "n_kv_heads"]
+        names += ["num_kv_heads", "n_head_kv", "n_kv_heads", "num_attention_groups"]
     shared = not new and switch_or(fields, False, "multi_query")
     return whole_or(fields, 1 if shared else heads, *names)
 
@@ -402,7 +404,7 @@ def _beside_two_blocks(fields: Fields, count: int, top_k: int, width: int, ffn: 
 
 SHARED_WIDTHS = (
     "shared_expert_intermediate_size", "shared_intermediate_size",
-    "moe_shared_expert_intermediate_size",
+    "moe_shared_expert_intermediate_size", "share_expert_dim",
 )  # fmt: skip
 """Names of the total width of shared experts."""
 

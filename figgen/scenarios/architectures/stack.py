@@ -98,6 +98,9 @@ def sparse_layers(fields: Fields, kind: Kind, layers: int) -> list[bool]:
     listed = words_of(fields, "moe_layer_freq")
     if len(listed) == layers and layers > 1:
         return [one == "1" for one in listed]
+    if has(fields, "moe_layers_enum"):
+        named = fields.values["moe_layers_enum"].replace(",", " ").split()
+        return [str(at) in named for at in range(layers)]
     if kind.special == "llama4":
         named = words_of(fields, "moe_layers")
         if named:

@@ -50,7 +50,8 @@ def typed_count(name: str, text: str) -> int:
     found = read_quantity(text)
     if found.unit != "1" and found.unit not in COUNTED.get(name, ()):
         units = COUNTED.get(name, ())
-        expected = f"a number of {units[0]}s" if units else "a number without a unit"
+        many = f"{units[0]}{'es' if units[0].endswith('ch') else 's'}" if units else ""
+        expected = f"a number of {many}" if units else "a number without a unit"
         raise InputError(name, expected=expected, got=text, key=name)
     return _whole(name, found.value, text)
 
@@ -113,6 +114,12 @@ def typed_measure(name: str, text: str, unit: str) -> float:
     if not 0 <= value <= MOST:
         raise InputError(name, expected=f"0 to 1e+30 {unit}", got=text)
     return value
+
+
+def bare_bytes(text: str) -> str:
+    """Return what a number of bytes without a unit was taken for, or "" for any other text."""
+    plain = text.strip()
+    return f"{plain} has no unit: read as bytes" if plain[-1:].isdigit() else ""
 
 
 def typed_batch(text: str, sequence: int, share: int) -> int:

@@ -72,6 +72,7 @@ def _of_lines(said: str) -> str:
     settings = 0
     equals = 0
     shell = 0
+    bare = 0
     python = 0
     for raw in said.replace("\r", "").split("\n"):
         line = uncommented(raw).strip()
@@ -88,7 +89,11 @@ def _of_lines(said: str) -> str:
             tables += 1
         elif line.startswith("--") or " --" in line or first in PROGRAMS or line.endswith("\\"):
             shell += 1 if line != "---" else 0
-        elif line.startswith(("import ", "from ", "def ", "class ", "@")) or _is_argument(line):
+        elif (
+            line.startswith(("import ", "from ", "def ", "class ", "@"))
+            or _is_argument(line)
+            or line.endswith(("= True", "= False"))
+        ):
             python += 1
         elif key_end(line) > 0 or (line.startswith("- ") and not line.startswith("- -")):
             settings += 1
@@ -96,6 +101,9 @@ def _of_lines(said: str) -> str:
             equals += 1
         elif "=" in first:
             shell += 1
+            bare += 1
+    if equals and bare == shell and not tables and not settings and python:
+        return "python"  # a shell has no blanks around the sign
     if tables and equals and not shell:
         return "toml"
     if python and python + equals + settings >= shell:

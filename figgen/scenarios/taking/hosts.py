@@ -272,7 +272,8 @@ def expanded_names(line: str) -> list[str]:
                 while len(digits) < len(low):
                     digits = "0" + digits
                 found.append(start + digits + end)
-    return found if "[" in line and " " not in line.strip() else []
+    named = re.fullmatch(r"[\w.,\[\]-]+", line.strip()) is not None  # and no JSON
+    return found if "[" in line and named else []
 
 
 def differences(parallel: ParallelLayout, hosts: Hosts) -> Differences:

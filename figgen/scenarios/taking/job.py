@@ -157,6 +157,8 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
         return "megatron-deepspeed" if script else "gpt-neox"
     if "nemo" in programs.split(" "):
         return "nemo"
+    if "model.seq_length" in names and "train.global_batch_size" in names:
+        return "megatron-bridge"
     if "base_model" in names:
         return "axolotl"
     if "finetuning_type" in names and "tensor_model_parallel_size" in names:
@@ -183,13 +185,11 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
     sharded = any(name.startswith("zero_optimization") for name in names)
     if any(name in ("per_device_train_batch_size", "model_name_or_path") for name in names):
         return "deepspeed" if sharded else "transformers"
-    if sharded or "deepspeed" in programs:
-        return "deepspeed"
-    if "train_micro_batch_size_per_gpu" in names:
+    if sharded or "deepspeed" in programs or "train_micro_batch_size_per_gpu" in names:
         return "deepspeed"
     if "accelerate" in programs or "distributed_type" in names or "num_machines" in names:
         return "accelerate"
-    return "pytorch"
+    return "fsdp" if "use_fsdp" in names else "pytorch"
 
 
 def _megatron(entries: list[Entry], names: list[str], programs: str) -> str:
@@ -258,7 +258,8 @@ def _note_variables(given: Given, shell: Shell) -> None:
             given.notes.append(f"{names} decides whether {lists[0]} is given; it is read")
     for name in shell.changed():
         values = shell.values[name]
-        if name in shell.used and name not in RANKS and all(is_whole(value) for value in values):
+        sizes = all(is_whole(value.partition(",")[0]) for value in values)
+        if name in shell.used and name not in RANKS and sizes:
             said = ", ".join(values)
             given.notes.append(f"{name} is set more than once ({said}); using the last value")
             _ask(given, shell.deciding.get(name, ""))

@@ -8,7 +8,7 @@ mlfoundations/open_lm open_lm/params.py; oumi-ai/oumi src/oumi/core/configs/para
 
 from __future__ import annotations
 
-from figgen.scenarios.taking.research_words import renamed
+from figgen.scenarios.taking.research_words import renamed, with_usual
 from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
@@ -76,21 +76,18 @@ def _primus(entries: list[Entry]) -> list[Entry]:
             megatron = one.value == "megatron"
         else:
             found.append(one)
-    return _with_usual(found, PRIMUS) if megatron else found
+    return _megatron(found, PRIMUS) if megatron else found
 
 
 SLIME_USUAL = {"--bf16": "true", "--use-distributed-optimizer": "true"}
 PRIMUS = {**SLIME_USUAL, "--attention-dropout": "0", "--hidden-dropout": "0"}
 
 
-def _with_usual(entries: list[Entry], usual: dict[str, str]) -> list[Entry]:
+def _megatron(entries: list[Entry], usual: dict[str, str]) -> list[Entry]:
     """Return the settings with those of Megatron-LM that a launcher adds by itself."""
-    said = [normal(one.name) for one in entries]
-    found = list(entries)
-    for name, value in usual.items():
-        if normal(name) not in said and not (name == "--bf16" and "fp16" in said):
-            found.append(entry(name, value, "script"))
-    return found
+    found = with_usual(entries, usual, "script")
+    half = any(normal(one.name) == "fp16" for one in entries)
+    return [one for one in found if not (half and one.name == "--bf16")]
 
 
 def _slime(entries: list[Entry]) -> list[Entry]:
@@ -120,7 +117,7 @@ def _slime(entries: list[Entry]) -> list[Entry]:
         found.append(entry("--seq-length", str(tokens), "script"))
         size = max(1, together * split // tokens)
         found.append(entry("micro_batch_size", str(size), "script"))
-    return _with_usual(found, SLIME_USUAL)
+    return _megatron(found, SLIME_USUAL)
 
 
 SLIME = {

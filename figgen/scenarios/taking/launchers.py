@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from figgen.errors import InputError
 from figgen.scenarios.taking.documents import of_one_job
 from figgen.scenarios.taking.formats import format_of
@@ -79,15 +81,17 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
 
 
 BESIDE = (
-    "inference", "decode", "generate", "eval", "convert", "export",
+    "inference", "decode", "generate", "generation", "eval", "evaluate", "evaluation", "convert",
+    "export",
 )  # fmt: skip
-"""Words in the paths of programs that train nothing."""
+"""Whole words in the paths of programs that train nothing."""
 
 
 def _is_beside(command: list[Entry]) -> bool:
     """Return whether a command starts a program that prepares, converts or uses a model."""
     paths = " ".join([one.value.lower() for one in command if one.name == "program"])
-    return any(word in paths for word in BESIDE) and not any(
+    words = re.split(r"[^a-z]+", paths)
+    return any(word in words for word in BESIDE) and not any(
         word in paths for word in ("train", "tune", "sft")
     )
 

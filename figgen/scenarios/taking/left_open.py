@@ -20,6 +20,12 @@ NO_JOBS = ("hostfile", "hostnames", "rankfile", "srun", "config.json")
 
 Values = dict[str, int | str | bool]
 
+KINDS: Values = {
+    "activation": "swiglu", "norm": "rmsnorm", "tied": False, "bias": False,
+    "learned_positions": False,
+}  # fmt: skip
+"""The kinds of layers of a model of which a text gives only sizes."""
+
 
 def completed_job(job: TakenJob, names: OwnNames, models: dict[str, Sizes]) -> TakenJob:
     """Return a job with its model's name and with every option that the text leaves open.
@@ -62,8 +68,19 @@ def completed_job(job: TakenJob, names: OwnNames, models: dict[str, Sizes]) -> T
     missing = [one for one in ("nodes", "gpus_per_node") if one not in known and one not in assumed]
     if "model" not in known:
         sized = "layers" in known or "hidden" in known
-        missing = [*(missing_sizes(known) if sized else ["model"]), *missing]
+        kinds: Values = {**KINDS, "top_k": 1} if "experts" in known else KINDS
+        for option, kind in kinds.items() if sized else ():
+            if option not in known:
+                assumed[option] = kind
+                because[option] = UNSAID
+        missing = [*(_missing(known, taken) if sized else ["model"]), *missing]
     return replace(job, taken=taken, assumed=assumed, because=because, usual=usual, missing=missing)
+
+
+def _missing(known: Values, taken: Values) -> list[str]:
+    """Return the sizes that a model needs; experts are as wide as a block that the text gives."""
+    wide = "experts" not in known or "expert_ffn" in known or "ffn" in taken
+    return missing_sizes(known) if wide else [*missing_sizes(known), "expert_ffn"]
 
 
 def _open(known: Values, names: OwnNames, models: dict[str, Sizes]) -> Values:

@@ -50,12 +50,9 @@ def _best(log: CollectiveLog) -> float:
 
 
 def _collective(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, str]]:
-    latency, slope = log.fit
     largest = log.rows[-1]
     ranks = f" of {log.ranks:,} ranks" if log.ranks else ""
     where = f" on nodes of {log.ranks_per_node:,}" if log.ranks_per_node else ""
-    bound = [row.message_bytes for row in log.rows if 2 * latency >= row.time_s]
-    half = next(row for row in log.rows if row.bus_bandwidth >= 0.5 * _best(log))
     sizes = "1 size" if len(log.rows) == 1 else f"{len(log.rows)} sizes"
     read = (
         "plain",
@@ -73,14 +70,27 @@ def _collective(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, 
             f"{shown(largest.time_s, 's')}: algbw {shown(largest.algorithm_bandwidth, 'B/s')}, "
             f"busbw {shown(largest.bus_bandwidth, 'B/s')}.",
         ),
-        (
-            "plain",
-            f"The latency α is {shown(latency, 's')}, and messages up to "
-            f"{shown(bound[-1], 'B')} are latency-bound; beyond that, a message moves at "
-            f"{shown(slope, 'B/s')}. From {shown(half.message_bytes, 'B')} on, busbw is at least "
-            "half of its best.",
-        ),
+        ("plain", _latency(log)),
     ]
+
+
+def _latency(log: CollectiveLog) -> str:
+    """Return a table's latency and the sizes that it bounds, or that the table shows none."""
+    if log.fit is None:
+        smallest = log.rows[0]
+        return (
+            f"The smallest message, {shown(smallest.message_bytes, 'B')}, already moves at "
+            f"{smallest.bus_bandwidth / _best(log):.0%} of the best busbw, so the table does not "
+            "show the latency α: run it from 8 bytes on (-b 8)."
+        )
+    latency, slope = log.fit
+    bound = [row.message_bytes for row in log.rows if 2 * latency >= row.time_s]
+    half = next(row for row in log.rows if row.bus_bandwidth >= 0.5 * _best(log))
+    return (
+        f"The latency α is {shown(latency, 's')}, and messages up to {shown(bound[-1], 'B')} are "
+        f"latency-bound; beyond that, a message moves at {shown(slope, 'B/s')}. From "
+        f"{shown(half.message_bytes, 'B')} on, busbw is at least half of its best."
+    )
 
 
 def _verdict(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, str]]:
@@ -111,7 +121,8 @@ def _steps(log: StepLog) -> str:
     if log.flops_per_s_per_gpu:
         facts.append(f"{shown(log.flops_per_s_per_gpu, 'FLOP/s')} per GPU")
     if log.utilisation:
-        facts.append(f"MFU {log.utilisation:.1%}")
+        above = ", which no chip reaches: the trainer assumes another peak"
+        facts.append(f"MFU {log.utilisation:.1%}{above if log.utilisation > 1 else ''}")
     if log.memory_bytes:
         facts.append(f"at most {shown(log.memory_bytes, 'B')} of memory")
     steps = "step" if log.steps == 1 else "steps"

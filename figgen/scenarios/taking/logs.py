@@ -1,7 +1,7 @@
 """Reads logs of nccl-tests, step lines of frameworks, and PyTorch's out-of-memory message.
 
 The frameworks are Megatron-LM, Megatron-DeepSpeed, GPT-NeoX, NeMo, nanotron, torchtitan, DeepSpeed,
-MaxText, torchtune, LLM Foundry, OLMo, ms-swift, LitGPT, fairseq2, veRL and the trainer of
+MaxText, torchtune, LLM Foundry, OLMo, ms-swift, LitGPT, nanoGPT, fairseq2, veRL and the trainer of
 transformers, and any with the progress bar of tqdm or of Lightning.
 
 Sizes are in bytes, times in seconds, rates in bytes per second.
@@ -47,13 +47,17 @@ class CollectiveLog:
     rows: tuple[SizedTime, ...]
 
     @property
-    def fit(self) -> tuple[float, float]:
+    def fit(self) -> tuple[float, float] | None:
         """α in seconds and 1/β in bytes/s of the time α + β·bytes of a message.
 
-        α is the shortest time, and β follows from the additional time of the largest message.
+        α is the shortest time, and β follows from the additional time of the largest message. A
+        table whose smallest message takes up to twice the time of its bytes alone shows no α: None.
         """
         latency = min(row.time_s for row in self.rows)
-        largest = self.rows[-1]
+        largest, smallest = self.rows[-1], self.rows[0]
+        best = max(row.bus_bandwidth for row in self.rows)
+        if len(self.rows) > 1 and smallest.bus_bandwidth > 0.5 * best:
+            return None
         rest = largest.time_s - latency
         return latency, largest.message_bytes / rest if rest > 0 else largest.algorithm_bandwidth
 
@@ -130,7 +134,7 @@ def _collective(text: str) -> CollectiveLog | None:
     collective = named[0] if named else ""
     ranks = re.findall(r"\bRank\s+\d+\s.*?\bPid\b", text)
     many = len(ranks)
-    if many < 2:
+    if many < 2 or not collective:
         collective, many = _by_rates(rows[-1], collective, many)
     hosts = re.findall(r"\bRank\s+\d+ .*? on\s+(\S+)\s+device", text)
     nodes = len(set(hosts))
@@ -153,6 +157,8 @@ def _by_rates(row: SizedTime, collective: str, ranks: int) -> tuple[str, int]:
     factor = row.bus_bandwidth / row.algorithm_bandwidth
     if factor > 1.01 and not collective:
         collective = "all-reduce"
+    if ranks > 1:
+        return collective, ranks
     passes = 2 if collective == "all-reduce" else 1
     if collective not in SHARED or not 0.1 < factor < passes:
         return collective, ranks
@@ -243,6 +249,7 @@ STEP_LINES: dict[str, tuple[Printed, ...]] = {
         ("tokens_per_s_per_gpu", 1, (
             r"throughput/device/(?:tokens_per_second|TPS)\s*[=:]\s*([\d.,]+)",
         )),
+        ("utilisation", 0.01, (r"throughput/device/MFU\s*[=:]\s*([\d.]+)",)),
         ("memory_bytes", 1e6, (r"Peak GPU Memory \(MB\)\s*[=:]\s*([\d.,]+)",)),
     ),
     "ms-swift": (
@@ -251,6 +258,10 @@ STEP_LINES: dict[str, tuple[Printed, ...]] = {
             r"train_speed\(iter/s\)'?\"?:\s*'?([\d.]*[1-9][\d.]*)",
         )),
         ("memory_bytes", 2**30, (r"memory\(GiB\)'?\"?:\s*'?([\d.]+)",)),
+    ),
+    "nanogpt": (
+        ("step_time_s", 1e-3, (r"iter \d+: loss [\d.]+, time ([\d.]+)ms",)),
+        ("utilisation", 0.01, (r"ms, mfu ([\d.]+)%",)),
     ),
     "deepspeed": (  # its samples are those of all replicas; older versions print a mean rate
         ("samples_per_s", 1, (r"CurrSamplesPerSec=([\d.]+)", r"\bSamplesPerSec=([\d.]+)")),
@@ -386,6 +397,10 @@ def _out_of_memory(text: str) -> OutOfMemory | None:
     reserved = _bytes(text, r"([\d.]{1,16}) (\w{1,8}) reserved in total by PyTorch")
     if held is None and reserved is not None and allocated is not None:
         held = max(0.0, reserved - allocated)
+    allowed = _bytes(text, r"([\d.]{1,16}) (\w{1,8}) allowed;")
+    if allowed is not None and allowed < capacity:  # torch.cuda.set_per_process_memory_fraction
+        capacity = allowed
+        free = max(0.0, allowed - (allocated or 0.0) - (held or 0.0))
     return OutOfMemory(
         asked_bytes=asked,
         capacity_bytes=capacity,

@@ -16,7 +16,8 @@ from figgen.scenarios.texts.entry import is_whole, normal
 KEYS: dict[str, str] = {
     # Cluster
     "nodes": (
-        "nnodes num_nodes n_nodes num_machines nodes nnode trainer.num_nodes trainer.nnodes "
+        "nnodes num_nodes n_nodes num_machines nodes nnode dgxnnodes trainer.num_nodes "
+        "trainer.nnodes "
         "experimental.num_nodes resource.nnodes"
     ),
     "processes_per_node": (
@@ -24,7 +25,7 @@ KEYS: dict[str, str] = {
         "trainer.n_gpus_per_node devices n_devices num_devices nprocpernode local_worker_num"
     ),
     "gpus_per_node": (
-        "gn gpus_per_node gpus_per_host num_gpus_per_node n_gpus_per_node accelerators "
+        "gn gpus_per_node gpus_per_host num_gpus_per_node n_gpus_per_node accelerators dgxngpu "
         "nvidia.com.gpu amd.com.gpu"
     ),
     "replicas": "master.replicas worker.replicas",
@@ -33,31 +34,32 @@ KEYS: dict[str, str] = {
     "gpus_per_task": "gpus_per_task",
     "included": "include",
     "processes": (
-        "ng num_processes world_size num_gpus_total nprocs worker_num resources.slots_per_trial"
+        "ng num_processes world_size num_gpus_total nprocs worker_num resources.slots_per_trial "
+        "compute.gpus"
     ),
     "generic_resources": "gres tres_per_node",
     "gpus": "gpus",
     # Layout
     "tp": (
         "tp tensor_model_parallel_size tensor_parallel_degree tensor_parallel_size "
-        "model_parallel_size parallelism.tp megatron_lm_tp_degree tp_size "
-        "parallelism_config_tp_size autotp_size tensor_parallel tp_degree "
+        "model_parallel_size parallelism.tp tp_size autotp_size tensor_parallel tp_degree "
         "model_tensor_parallel_size intra_layer_model_parallel_size mesh.tp num_mp "
         "target_tensor_parallel_size tensor_parallel.tp_size tensor_parallel_dim "
         "tensor_parallelism"
     ),
     "pp": (
         "pp pipeline_model_parallel_size pipeline_parallel_degree pipeline_parallel_size "
-        "pipe_parallel_size parallelism.pp megatron_lm_pp_degree pp_size pp_degree num_pp "
+        "pipe_parallel_size parallelism.pp pp_size pp_degree num_pp "
         "num_stages mesh.pp pipeline_parallelism"
     ),
     "cp": (
         "cp context_parallel_size context_parallel_degree cp_size parallelism.cp "
-        "parallelism_config_cp_size sequence_parallel_degree sequence_parallel_size cp_degree "
+        "sequence_parallel_degree sequence_parallel_size cp_degree "
         "mesh.cp context_parallelism"
     ),
     "ulysses": (
-        "parallelism_config_sp_size ulysses_sequence_parallel_size sp_size seq_parallel_size"
+        "ulysses_sequence_parallel_size sp_size seq_parallel_size "
+        "ds_sequence_parallel_size ulysses_size"
     ),
     "ep": (
         "ep expert_model_parallel_size expert_parallel_degree expert_parallel_size "
@@ -75,11 +77,11 @@ KEYS: dict[str, str] = {
     ),
     "dp_shard": (
         "data_parallel_shard_degree data_parallel_shard_dim dp_shard_size "
-        "parallelism_config_dp_shard_size mesh.dp_shard mesh.shard mesh.fsdp parallelism.dp_shard"
+        "mesh.dp_shard mesh.shard mesh.fsdp parallelism.dp_shard"
     ),
     "dp_replicate": (
         "data_parallel_replicate_degree data_parallel_replicate_dim dp_replicate_size "
-        "mesh.replicate parallelism_config_dp_replicate_size mesh.dp_replicate mesh.ddp "
+        "mesh.replicate mesh.dp_replicate mesh.ddp "
         "num_distributed_optimizer_instances"
     ),
     "pipeline_last": "use_tp_pp_dp_mapping",
@@ -101,13 +103,13 @@ KEYS: dict[str, str] = {
         "mb mbs micro_batch_size train_micro_batch_size_per_gpu per_device_train_batch_size "
         "device_train_microbatch_size tokens.micro_batch_size microbatch_size "
         "pipeline_parallel_microbatch_size device_train_batch_size_micro batch_size_training "
-        "data.batch_size"
+        "minibs data.batch_size"
     ),
     "local_batch": "local_batch_size training.batch_size device_train_batch_size",
     "plain_batch": "batch_size",
     "global_batch": (
         "gb gbs global_batch_size train_batch_size global_train_batch_size global_batch "
-        "trainer.train_batch_size"
+        "trainer.train_batch_size train_dataloader.batch_size"
     ),
     "accumulation": (
         "gradient_accumulation_steps batch_accumulation_per_replica num_micro_batches "
@@ -129,7 +131,7 @@ KEYS: dict[str, str] = {
     "positions": "max_position_embeddings n_positions n_ctx",
     # State and number formats
     "sequence_parallel": (
-        "sequence_parallel sequence_parallelism megatron_lm_sequence_parallelism "
+        "sequence_parallel sequence_parallelism "
         "enable_sequence_parallel"
     ),
     "tp_mode": "parallelism.tp_mode",
@@ -140,7 +142,7 @@ KEYS: dict[str, str] = {
     "recompute_layers": "recompute_num_layers activations_checkpoint_num_layers",
     "recompute_modules": "recompute_modules",
     "recompute_selective": (
-        "recompute_activations megatron_lm_recompute_activations selective_checkpoint_activations"
+        "recompute_activations selective_checkpoint_activations"
     ),
     "recompute_full": (
         "gradient_checkpointing checkpoint_activations fsdp_activation_checkpointing "
@@ -161,13 +163,13 @@ KEYS: dict[str, str] = {
     "fp4": "fp4 fp4_format",
     "precision": (
         "precision mixed_precision compute_dtype trainer.precision model.dtype "
-        "mixed_precision_param dtype torch_dtype distributed.model_dtype"
+        "mixed_precision_param dtype torch_dtype distributed.model_dtype fp16_type"
     ),
     "state_dtype": "training.dtype",
     "precision_reduce": "mixed_precision_reduce fsdp_config.mixed_precision reduce_dtype",
     "converters": "model.converters converters",
     "distributed_optimizer": (
-        "use_distributed_optimizer megatron_lm_use_distributed_optimizer "
+        "use_distributed_optimizer "
         "ddp.use_distributed_optimizer"
     ),
     "moments_dtype": "exp_avg_dtype optimizer.exp_avg_dtype",
@@ -187,9 +189,9 @@ KEYS: dict[str, str] = {
     ),
     "offload_optimizer": (
         "offload_optimizer.device offload_optimizer_device zero_optimization.cpu_offload "
-        "optimizer_cpu_offload megatron_lm_optimizer_cpu_offload"
+        "optimizer_cpu_offload"
     ),
-    "offload_overlap": "overlap_cpu_optimizer_d2h_h2d megatron_lm_overlap_cpu_optimizer_d2h_h2d",
+    "offload_overlap": "overlap_cpu_optimizer_d2h_h2d",
     "offload_fraction": "optimizer_offload_fraction offload_optimizer.ratio",
     "offload_activations": (
         "enable_activation_offloading activation_offloading cpu_offloading "
@@ -243,7 +245,8 @@ KEYS: dict[str, str] = {
     "attention_kinds": "attention_config",
     "flash": (
         "use_flash_attn use_flash_attn_v2 use_flash_attn_v1 use_flash_attention flash_attention "
-        "flash_attn attention_backend attn_implementation attn_impl use_flash_attention_2"
+        "flash_attn attention_backend attn_implementation attn_impl use_flash_attention_2 "
+        "use_flash_attn_triton"
     ),
     "engine": "model.transformer_engine",
     # Model
@@ -261,25 +264,32 @@ KEYS: dict[str, str] = {
     "kv_heads": "num_query_groups num_key_value_heads n_kv_heads kv_n_heads num_kv_heads",
     "multi_query": "attention_head_type multi_query multi_query_attention",
     "head_dim": "kv_channels head_dim",
-    "ffn": "ffn_hidden_size intermediate_size ffn_dim n_inner llama_intermediate_size",
+    "ffn": "ffn_hidden_size intermediate_size ffn_dim n_inner llama_intermediate_size filter_size",
     "expansion": "expansion_ratio",
     "vocab": "vocab_size padded_vocab_size",
     "swiglu": "swiglu gated_linear_unit",
-    "activation": "activation model.activation hidden_act activation_function activation_func",
+    "activation": (
+        "activation model.activation hidden_act activation_function activation_func nonlinearity"
+    ),
     "squared_relu": "squared_relu",
     "quick_geglu": "quick_geglu",
     "window_skip": "window_attn_skip_freq sliding_window_pattern",
     "norm": "normalization norm",
     "rms": "apply_layernorm_rms",
     "no_bias": "disable_bias_linear",
-    "bias": "bias model.bias has_bias add_bias_linear use_bias_in_mlp use_bias_in_attn_linear",
+    "bias": (
+        "bias model.bias has_bias add_bias_linear use_bias_in_mlp use_bias_in_attn_linear "
+        "use_ffn_bias"
+    ),
     "qkv_bias": "add_qkv_bias attention_bias",
     "model_kind": "model_type",
     "is_starcoder2": "is_starcoder2_config",
     "is_qwen2": "is_qwen2_config",
     "qk_norm": "qk_layernorm qk_norm",
     "untied": "untie_embeddings_and_output_weights no_weight_tying",
-    "tied": "tie_word_embeddings share_embeddings_and_output_weights",
+    "tied": (
+        "tie_word_embeddings share_embeddings_and_output_weights share_embedding_weights"
+    ),
     "position_kind": "position_embedding_type pos_emb",
     "no_positions": "no_position_embedding attn_config.alibi attn_config.rope",
     "rotary": (
@@ -344,7 +354,10 @@ BY_NAME = _by_name()
 
 def key_of(name: str) -> str:
     """Return the key that a setting means, or ""; at most three parts of its name count."""
-    parts = normal(name).replace("/", ".").split(".")
+    plain = normal(name).replace("/", ".")
+    for start in PREFIXES:
+        plain = plain.replace(start, "")
+    parts = plain.split(".")
     while len(parts) > 1 and is_whole(parts[-1]):  # of a list in a list
         parts.pop()
     if len(parts) > 1 and parts[0] in OTHER_SECTIONS:
@@ -359,6 +372,9 @@ def key_of(name: str) -> str:
             return BY_NAME[tail]
     return ""
 
+
+PREFIXES = ("megatron_lm_", "parallelism_config_")
+"""Beginnings of accelerate's names for options of Megatron-LM and of a mesh."""
 
 TOP_ONLY = (
     "model", "config", "optimizer", "fsdp", "tp", "pp", "cp", "ep", "et", "etp", "gb", "gbs", "mb",

@@ -15,6 +15,8 @@ from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 def in_known_words(entries: list[Entry]) -> list[Entry]:
     """Return the settings, those of these four frameworks under names in `names.KEYS`."""
+    if any(one.name == "compute.gpus" for one in entries):  # MosaicML's launcher
+        entries = [_within(one) for one in entries]
     names = [normal(one.name) for one in entries]
     if any(name.startswith(("ici_", "dcn_")) or name == "per_device_batch_size" for name in names):
         return _maxtext(entries)
@@ -25,10 +27,19 @@ def in_known_words(entries: list[Entry]) -> list[Entry]:
     for reader in (trainer_words, lab_words, tuning_words, policy_words):
         found = reader(entries)
         if found:
-            return found
+            mesh = any(one.name.startswith("--ici_") for one in found)  # of MaxText, in Primus
+            return _maxtext([_plainly(one) for one in found]) if mesh else found
     if any(one.name == "program" and one.value == "megatron" for one in entries):
         return [*entries, entry("recipe_of", "megatron-core", "script")]
     return entries
+
+
+def _within(one: Entry) -> Entry:
+    return entry(one.name.removeprefix("parameters."), one.words, one.origin)
+
+
+def _plainly(one: Entry) -> Entry:
+    return entry(one.name.removeprefix("--"), one.words, one.origin)
 
 
 MAXTEXT_AXES = {

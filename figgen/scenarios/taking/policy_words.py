@@ -1,15 +1,19 @@
-"""Renames settings of policy trainers: ROLL, ChatLearn, SkyRL, prime-rl and veRL's
+"""Renames settings of policy trainers: ROLL, ChatLearn, SkyRL, EasyR1, prime-rl and veRL's
 fine-tuning.
 
 Only the training of the policy is read; critics, rewards and servers have settings of their own.
 
 Sources: alibaba/ROLL examples and roll/configs; alibaba/ChatLearn scripts and template;
-NovaSky-AI/SkyRL examples/train and skyrl/train/config; volcengine/verl trainer/config/sft_trainer;
+NovaSky-AI/SkyRL examples/train and skyrl/train/config; hiyouga/EasyR1 examples and verl/workers;
+volcengine/verl trainer/config/sft_trainer;
 PrimeIntellect-ai/prime-rl packages/prime-rl-configs.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from figgen.scenarios.taking.research_words import with_usual
 from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
@@ -21,7 +25,9 @@ def policy_words(entries: list[Entry]) -> list[Entry]:
     if any(name.startswith("models.policy_trainer.") for name in names):
         return _chatlearn(entries)
     if any(name.startswith("trainer.policy.") for name in names):
-        return _skyrl(entries)
+        return _policy(entries, SKYRL)
+    if any(name.startswith("worker.actor.") for name in names):
+        return _policy(entries, EASY_R1)
     if any(name.endswith("data.micro_batch_size_per_gpu") for name in names):
         return _verl_tuning(entries)
     tuned = all(name in names for name in ("data.seq_len", "data.batch_size", "model.name"))
@@ -152,52 +158,86 @@ def _chatlearn(entries: list[Entry]) -> list[Entry]:
     return [*found, entry("recipe_of", framework, "script")]
 
 
-SKYRL = {
-    "trainer.placement.policy_num_nodes": "num_nodes",
-    "trainer.placement.policy_num_gpus_per_node": "num_gpus_per_node",
-    "trainer.micro_train_batch_size_per_gpu": "micro_batch_size",
-    "trainer.policy.model.path": "model_name",
-    "trainer.policy.model.lora.rank": "lora_rank",
-    "trainer.policy.sequence_parallel_size": "sp_size",
-    "trainer.gradient_checkpointing": "gradient_checkpointing",
-}  # fmt: skip
-SKYRL_LENGTHS = (
-    "trainer.max_prompt_length", "generator.sampling_params.max_generate_length",
-)  # fmt: skip
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The words of a trainer whose step takes one mini batch of prompts, each answered `samples`
+    times.
+
+    Settings of `section` have known names without it, those of `others` don't concern the training,
+    and `lengths` add up to the tokens of a sample.
+    """
+
+    section: str
+    names: dict[str, str]
+    lengths: tuple[str, ...]
+    prompts: str
+    samples: str
+    others: tuple[str, ...]
+    usual: dict[str, str]
 
 
-def _skyrl(entries: list[Entry]) -> list[Entry]:
-    """Rename SkyRL's settings; a step takes one mini batch's samples, and recomputes layers."""
-    found = [entry("gradient_checkpointing", "true", "config")]
-    tokens = 0
+SKYRL = Policy(
+    section="trainer.policy.megatron_config.",
+    names={
+        "trainer.placement.policy_num_nodes": "num_nodes",
+        "trainer.placement.policy_num_gpus_per_node": "num_gpus_per_node",
+        "trainer.micro_train_batch_size_per_gpu": "micro_batch_size",
+        "trainer.policy.model.path": "model_name",
+        "trainer.policy.model.lora.rank": "lora_rank",
+        "trainer.policy.sequence_parallel_size": "sp_size",
+        "trainer.gradient_checkpointing": "gradient_checkpointing",
+    },
+    lengths=("trainer.max_prompt_length", "generator.sampling_params.max_generate_length"),
+    prompts="trainer.policy_mini_batch_size",
+    samples="generator.n_samples_per_prompt",
+    others=("trainer.", "generator.", "data.", "environment."),
+    usual={"gradient_checkpointing": "true", "bf16": "true", "num_nodes": "1"},
+)
+
+EASY_R1 = Policy(
+    section="worker.actor.",
+    names={
+        "worker.actor.model.model_path": "model_name",
+        "worker.actor.model.lora.rank": "lora_rank",
+        "worker.actor.micro_batch_size_per_device_for_update": "micro_batch_size",
+        "worker.actor.fsdp.torch_dtype": "training.dtype",
+        "worker.actor.model.enable_gradient_checkpointing": "gradient_checkpointing",
+    },
+    lengths=("data.max_prompt_length", "data.max_response_length"),
+    prompts="worker.actor.global_batch_size",
+    samples="worker.rollout.n",
+    others=("worker.", "data.", "algorithm."),
+    usual={"gradient_checkpointing": "true", "bf16": "true", "micro_batch_size": "1"},
+)
+
+
+def _policy(entries: list[Entry], words: Policy) -> list[Entry]:
+    """Rename the settings of a policy's training."""
+    found: list[Entry] = []
+    tokens: list[int] = []
     prompts = 0
     samples = 1
-    megatron = False
+    megatron = any(one.name == "trainer.strategy" and one.value == "megatron" for one in entries)
     for one in entries:
         count = int(one.value) if is_whole(one.value) else 0
-        name = one.name.removeprefix("trainer.policy.megatron_config.")
-        if one.name in SKYRL:
-            found.append(entry(SKYRL[one.name], one.words, "config"))
-        elif one.name in SKYRL_LENGTHS:
-            tokens += count
-        elif one.name == "trainer.policy_mini_batch_size":
+        name = one.name.removeprefix(words.section)
+        if one.name in words.lengths:
+            tokens.append(count)
+        elif one.name == words.prompts:
             prompts = count
-        elif one.name == "generator.n_samples_per_prompt":
+        elif one.name == words.samples:
             samples = count
-        elif one.name == "trainer.strategy":
-            megatron = one.value == "megatron"
+        elif one.name in words.names:
+            found.append(entry(words.names[one.name], one.words, "config"))
         elif name != one.name:
             found.append(entry(name, one.words, one.origin))
-        elif one.name.startswith(("trainer.", "generator.", "data.", "environment.")):
-            found.append(aside(one))
         else:
-            found.append(one)
-    if not any(one.name == "num_nodes" for one in found):
-        found.append(entry("num_nodes", "1", "config"))
+            found.append(aside(one) if one.name.startswith(words.others) else one)
+    found = with_usual(found, words.usual, "config")
     found.append(entry("global_batch_size", str(prompts * samples) if prompts else "", "config"))
-    found.append(entry("seq_length", str(tokens) if tokens else "", "config"))
+    whole = len(tokens) == len(words.lengths)  # the file of the other may have any length
+    found.append(entry("seq_length", str(sum(tokens)) if whole else "", "config"))
     found.append(entry("zero_stage", "1" if megatron else "3", "config"))
-    found.append(entry("bf16", "true", "config"))
     return [*found, entry("recipe_of", "megatron-core" if megatron else "fsdp", "config")]
 
 

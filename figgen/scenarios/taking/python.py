@@ -60,13 +60,14 @@ def read_programs(text: str, notes: list[str]) -> list[Entry]:
     """Return the settings of a program, or of one of its functions that each return a whole job."""
     text = without_docstrings(text)
     parts = text.split("\ndef ")
-    whole = [part for part in parts[1:] if "Trainer.Config(" in part]
+    whole = [part for part in parts[1:] if "model_registry(" in part and "-> Trainer." in part]
     if len(whole) < 2:
         return read_python(text)
-    longest = whole[0]
-    for part in whole:
+    jobs = [part for part in whole if part[:1] != "_" and "debug" not in part.partition("(")[0]]
+    longest = (jobs if jobs else whole)[0]
+    for part in jobs if jobs else whole:
         longest = part if len(part) >= len(longest) else longest
-    names = ", ".join([part.partition("(")[0] for part in parts[1:] if ".Config:" in part])
+    names = ", ".join([part.partition("(")[0] for part in parts[1:] if "-> Trainer." in part])
     notes.append(
         f"the text has several jobs ({names}); reading {longest.partition('(')[0]}: to read a "
         "different one, give it alone"
@@ -145,9 +146,12 @@ def _calls(text: str) -> list[Entry]:
             found.append(entry("adapter", "lora", "python"))
         if call.startswith("Fast") and "use_gradient_checkpointing" not in text:
             found.append(entry("gradient_checkpointing", "unsloth", "python"))
-    for kind in ("Full", "Selective"):
-        if f"activation_checkpoint={kind}AC." in text:
-            found.append(entry("activation_checkpoint.mode", kind.lower(), "python"))
+    for kind in ("FullAC.", "SelectiveAC.", "None"):
+        if f"activation_checkpoint={kind}" in text:
+            mode = kind.lower().removesuffix("ac.")
+            found.append(entry("activation_checkpoint.mode", mode, "python"))
+    if "FSDPStrategy(" in text:  # Lightning's
+        found.append(entry("use_fsdp", "true", "python"))
     for call, name in FIRST_ARGUMENTS.items():
         said = text.partition(call + "(")[2].strip()
         if said[:1] in ("'", '"'):
@@ -254,6 +258,7 @@ def _with_number(one: Entry, numbers: dict[str, str]) -> Entry:
 
 RECIPES = (
     ("megatron.bridge.recipes", "megatron-bridge"), ("nemo.collections", "nemo"),
+    ("xtuner.v1.model", "fsdp"),
 )  # fmt: skip
 """Libraries whose recipes are a model with its settings, by framework."""
 
@@ -270,7 +275,12 @@ def _recipes(text: str) -> list[Entry]:
             plain += letter if letter.isalnum() or letter == "_" else " "
         for word in plain.split():
             family, _, size = word.partition("Config")
-            if size[:1].isdigit():
+            plain_name = family.replace("MoE", "").replace("Dense", "")
+            if library[:1] == "x" and word != family and plain_name[-2:-1].isdigit():
+                found.append(entry("recipe", plain_name, "python"))
+            elif library[:1] == "x" and word != family and plain_name[-1:].isdigit():
+                found.append(entry("recipe", plain_name + "B", "python"))  # of active ones
+            elif size[:1].isdigit():
                 found.append(entry("recipe", family + size, "python"))
             if word.endswith(("_pretrain_config", "_finetune_config")):
                 name = word.removesuffix("_pretrain_config").removesuffix("_finetune_config")

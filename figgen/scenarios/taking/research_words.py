@@ -18,6 +18,13 @@ def renamed(entries: list[Entry], names: dict[str, str]) -> list[Entry]:
     return found
 
 
+def with_usual(entries: list[Entry], usual: dict[str, str], origin: str) -> list[Entry]:
+    """Return the entries with the values that a trainer uses for names that none of them has."""
+    said = [normal(one.name) for one in entries]
+    more = [entry(name, usual[name], origin) for name in usual if normal(name) not in said]
+    return [*entries, *more]
+
+
 OLMO = {
     "model.max_sequence_length": "seq_length", "model.activation_type": "activation",
     "model.embedding_size": "padded_vocab_size", "model.weight_tying": "tie_word_embeddings",
@@ -73,6 +80,8 @@ def olmo_core(entries: list[Entry]) -> list[Entry]:
             found.append(entry(OLMO_CORE_BATCHES[name], size, one.origin))
         elif name in ("max_sequence_length", "sequence_length"):
             found.append(entry("seq_length", str(tokens), one.origin))
+        elif name in OLMO_CORE:
+            found.append(entry(OLMO_CORE[name], one.words, one.origin))
         elif name in ("param_dtype", "name", "mode", "num_replicas"):
             found.extend(_olmo_core_setting(one, name))
         else:
@@ -83,6 +92,7 @@ def olmo_core(entries: list[Entry]) -> list[Entry]:
 OLMO_CORE_BATCHES = {
     "rank_microbatch_size": "micro_batch_size", "global_batch_size": "global_batch_size",
 }  # fmt: skip
+OLMO_CORE = {"top_k": "moe_top_k", "expert_hidden_size": "moe_ffn_hidden_size"}
 
 
 def _olmo_core_setting(one: Entry, name: str) -> list[Entry]:

@@ -84,6 +84,10 @@ def read_shell(text: str, shell: Shell) -> None:
             word = _placeholder(text, at)
             command.append(word)
             at += len(word)
+        elif text.startswith("<<<", at) and "read" in command:
+            word, at = read_word(text, _after_blanks(text, at + 3), shell)
+            _read_into(command, word, shell)
+            command = []
         elif letter in "<>":
             at = _after_redirection(text, at, shell)
         else:
@@ -221,10 +225,24 @@ def _placeholder(text: str, at: int) -> str:
 def _after_redirection(text: str, at: int, shell: Shell) -> int:
     while at < len(text) and text[at] in "<>&":
         at += 1
+    _, at = read_word(text, _after_blanks(text, at), shell)
+    return at
+
+
+def _after_blanks(text: str, at: int) -> int:
     while at < len(text) and text[at] in BLANKS:
         at += 1
-    _, at = read_word(text, at, shell)
     return at
+
+
+def _read_into(command: list[str], word: str, shell: Shell) -> None:
+    """Set the variables of `IFS=, read -r TP PP <<< "4,2"`."""
+    split = command[0][4:] if command[0].startswith("IFS=") else ""
+    values = word.replace(split if split else " ", " ").split()
+    names = [one for one in command if is_name(one) and one != "read"]
+    for at, name in enumerate(names):
+        if at < len(values):
+            _assign(name, values[at], False, shell)
 
 
 def _array(text: str, at: int, shell: Shell) -> tuple[str, int]:
@@ -320,7 +338,7 @@ def _finish(command: list[str], shell: Shell, end: str) -> None:
     if not shell.branches.live():
         return
     if command[:1] == ["for"] and command[2:3] == ["in"] and is_name(command[1]):
-        for value in command[3:]:
+        for value in " ".join(command[3:]).split():
             _assign(command[1], value, False, shell)
         return
     at = 0

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from figgen.scenarios.taking.given import Given, assume, switch_of, take, text_of, whole_of
+from figgen.scenarios.taking.given import (
+    Given,
+    assume,
+    switch_of,
+    take,
+    text_of,
+    value_of,
+    whole_of,
+)
 from figgen.scenarios.taking.published import published_sizes
 from figgen.scenarios.texts.entry import normal
 
@@ -132,7 +140,7 @@ def _take_family(given: Given) -> None:
         for kind in ("bias", "tied"):
             assume(given, kind, True)
         assume(given, "norm", "layernorm")
-    if switch_of(given, "is_qwen2"):
+    if switch_of(given, "is_qwen2") and "qkv_bias" not in given.keys:
         assume(given, "qkv_bias", True)
 
 
@@ -186,7 +194,10 @@ def _take_kinds(given: Given, dialect: str) -> None:
         "gpt-neox",
         "nemo",
         "megatron-bridge",
-    ) or text_of(given, "model_name").startswith("mpt_causal")
+    )
+    plain = text_of(given, "model_name").startswith("mpt_causal")
+    plain = plain or text_of(given, "model_kind") == "gpt2"
+    megatron = megatron or plain
     activation = text_of(given, "activation").split(" ")[0].lower()
     if switch_of(given, "quick_geglu"):
         take(given, "activation", "geglu")
@@ -200,7 +211,7 @@ def _take_kinds(given: Given, dialect: str) -> None:
         given.notes.append(f"the activation {activation!r} is not modeled")
     elif dialect == "llm-foundry" and "llama" in text_of(given, "model_name"):
         assume(given, "activation", "swiglu")
-    elif dialect in ("megatron-lm", "megatron-deepspeed", "gpt-neox", "llm-foundry"):
+    elif plain or dialect in ("megatron-lm", "megatron-deepspeed", "gpt-neox", "llm-foundry"):
         assume(given, "activation", "gelu")
     _take_norm(given, megatron)
     alone = any(normal(one.name) != "num_query_groups" for one in given.keys.get("kv_heads", []))
@@ -216,6 +227,9 @@ def _take_kinds(given: Given, dialect: str) -> None:
     if text_of(given, "multi_query").lower() in ("true", "multiquery"):
         take(given, "kv_heads", 1)
     _assume_ffn(given, dialect)
+    if "experts" in given.taken and _is_megatron_line(dialect):
+        assume(given, "expert_ffn", value_of(given, "ffn", 0))
+        assume(given, "top_k", 2 if dialect == "megatron-lm" else 1)
     if dialect == "gpt-neox":
         _shrink_ffn(given)
     shared = whole_of(given, "shared_ffn")

@@ -250,7 +250,7 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
         assume(given, "recipe", "zero16")
 
 
-IN_ONE_FORMAT = ("torchtitan", "fairseq2")
+IN_ONE_FORMAT = ("torchtitan", "fairseq2", "fsdp")
 """Trainers that keep weights and moments in one format, which a file may change."""
 
 SHORT = ("bf16", "bfloat16")

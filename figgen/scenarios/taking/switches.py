@@ -85,7 +85,7 @@ def _take_dispatcher(given: Given) -> None:
     once = "hybridep" if backend == "hybridep" else "deepep"
     if kind == "allgather":
         given.notes.append("tokens are gathered for the experts, but counted as all-to-alls")
-    elif kind == "flex" or backend in ("deepep", "hybridep") or switched:
+    elif kind in ("flex", "deepep") or backend in ("deepep", "hybridep") or switched:
         take(given, "dispatcher", once)
     elif kind.startswith("alltoall"):
         take(given, "dispatcher", "all-to-all")

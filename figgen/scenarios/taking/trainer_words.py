@@ -128,7 +128,7 @@ LEVANTER = {
     "trainer.per_device_parallelism": "micro_batch_size", "trainer.mp": "precision",
     "trainer.model_axis_size": "tp_size", "initialize_from_hf": "model_name",
     "model.use_bias": "bias", "model.activation_function": "activation_function",
-    "model.reference_checkpoint": "model_name", "trainer.quantization": "trainer.quantization",
+    "model.reference_checkpoint": "model_name", "trainer.quantization.fp8": "fp8",
 }  # fmt: skip
 
 OPENRLHF = {
@@ -139,6 +139,8 @@ OPENRLHF = {
     "actor.gradient_checkpointing_enable": "gradient_checkpointing", "pretrain": "model_name",
     "ds.tensor_parallel_size": "tensor_parallel_size", "ds_tensor_parallel_size": "tp_size",
     "ds.ring_attn_size": "context_parallel_size", "ring_attn_size": "context_parallel_size",
+    "ds.adam_offload": "optimizer_cpu_offload", "ds.packing_samples": "packing",
+    "adam_offload": "optimizer_cpu_offload", "packing_samples": "packing",
     "actor_num_nodes": "num_nodes", "actor_num_gpus_per_node": "num_gpus_per_node",
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ togethercomputer/OpenChatKit training; karpathy/nanochat scripts/base_train.py.
 
 from __future__ import annotations
 
-from figgen.scenarios.taking.research_words import renamed
+from figgen.scenarios.taking.research_words import renamed, with_usual
 from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
@@ -20,6 +20,13 @@ def tuning_words(entries: list[Entry]) -> list[Entry]:
         one.value.startswith("nemo_automodel.") for one in entries
     ):
         return _automodel(entries)
+    if any(name.startswith("train.accelerator.") for name in names):
+        recomputed = "train.gradient_checkpointing.enable" in names
+        return with_usual(entries, XTUNER_1 if not recomputed else FSDP, "config")
+    if "pack_max_length" in names:
+        return _xtuner_1(entries)
+    if "block_size" in names and "wandb_log" in names:
+        return _nanogpt(entries)
     if "load_llama_config" in names:
         return _easylm(entries)
     if "accumulative_counts" in names:
@@ -33,11 +40,52 @@ def tuning_words(entries: list[Entry]) -> list[Entry]:
     return []
 
 
+FSDP = {"bf16": "true", "recipe_of": "fsdp"}
+XTUNER_1 = {**FSDP, "gradient_checkpointing": "true"}
+
+
+def _xtuner_1(entries: list[Entry]) -> list[Entry]:
+    """Rename the second XTuner's; samples are packs of tokens, and layers are recomputed."""
+    found = [entry("micro_batch_size", "1", "config"), entry("zero_stage", "3", "config")]
+    for one in entries:
+        if one.name == "recompute_ratio" and one.value in ("0", "0.0"):
+            found.append(entry("gradient_checkpointing", "false", "python"))
+        elif one.name == "pack_max_length":
+            found.append(entry("seq_length", one.words, "config"))
+        else:
+            found.append(aside(one) if one.name == "max_length" else one)  # of a document
+    return with_usual(found, XTUNER_1, "config")
+
+
+NANOGPT = {
+    **FSDP, "n_layer": "12", "n_head": "12", "n_embd": "768", "vocab_size": "50304",
+    "bias": "false", "model_type": "gpt2", "zero_stage": "0",
+}  # fmt: skip
+"""What nanoGPT uses unless a file says otherwise."""
+
+
+def _nanogpt(entries: list[Entry]) -> list[Entry]:
+    """Rename nanoGPT's; microbatches are those of all GPUs together, on a model like GPT-2."""
+    numbers = {"batch_size": 12, "gradient_accumulation_steps": 40}
+    found: list[Entry] = []
+    for one in entries:
+        if one.name in numbers and is_whole(one.value):
+            numbers[one.name] = int(one.value)
+        else:
+            found.append(one)
+    size = numbers["batch_size"]
+    batch = size * numbers["gradient_accumulation_steps"]
+    found.append(entry("micro_batch_size", str(size), "config"))
+    found.append(entry("global_batch_size", str(batch), "config"))
+    return with_usual(found, NANOGPT, "config")
+
+
 AUTOMODEL = {
     "step_scheduler.local_batch_size": "micro_batch_size",
     "packed_sequence.packed_sequence_size": "seq_length",
     "distributed.activation_checkpointing": "gradient_checkpointing",
-    "distributed.moe.ep_size": "ep_size",
+    "distributed.moe.ep_size": "ep_size", "model.backend.attn": "attn_implementation",
+    "model.backend.dispatcher": "moe_token_dispatcher_type",
 }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { collective_sentence, full_bus_bandwidth } from "../models/collectives/measured_words.js";
-import { typed_count, typed_measure } from "../scenarios/options/typed.js";
+import { bare_bytes, typed_count, typed_measure } from "../scenarios/options/typed.js";
 import {
   algorithm_bandwidth,
   all_gather_bus_bandwidth,
@@ -66,6 +66,8 @@ export function collective(state, name) {
     { label: "busbw", texts: [rate(busbw), gigabits(busbw)], formula: name, given },
   ];
   if (state.width.trim() || state.ports.trim()) rows.push(port(state, ranks, busbw));
+  const bare = bare_bytes(state.bytes);
+  if (bare) rows.push({ label: "buffer", texts: [bare] });
   const said = collective_sentence(state.collective, ranks, message_bytes, time_s, busbw, fullOf(state, state.collective, ranks));
   return { rows, said };
 }

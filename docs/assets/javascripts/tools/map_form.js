@@ -26,14 +26,20 @@ const SIZES = [
 /** Returns { element, start, update(state, result) }; `start` is the list of presets, which needs space. */
 export function makeForm(layouts, schema, change) {
   const inputs = new Map();
+  const wrong = el("p", { class: "tool-message is-bad", role: "alert" });
 
-  const typed = (key, input) => {
+  // Marks a field and says what it expects; nothing if it is right.
+  const tell = (input, label, expected) => {
+    input.setAttribute("aria-invalid", String(!!expected));
+    wrong.textContent = expected ? `${label}: expected ${expected}, got '${input.value.slice(0, 40)}'.` : "";
+  };
+  const typed = (key, input, label) => {
     readTyped(schema, key, input, {
       onValue(value) {
-        input.setAttribute("aria-invalid", "false");
+        tell(input);
         change({ [key]: value });
       },
-      onBad: () => input.setAttribute("aria-invalid", "true"),
+      onBad: (expected) => tell(input, label, expected),
     });
   };
   const size = (key, label) => {
@@ -42,7 +48,7 @@ export function makeForm(layouts, schema, change) {
       name: key,
       inputmode: "numeric",
       autocomplete: "off",
-      on: { input: () => typed(key, input) },
+      on: { input: () => typed(key, input, label) },
     });
     inputs.set(key, input);
     const box = field(label, input);
@@ -50,7 +56,7 @@ export function makeForm(layouts, schema, change) {
     const times = (factor) => () => {
       const now = Number(input.value) || 1;
       input.value = Math.min(MOST_RANKS, Math.max(1, Math.floor(now * factor)));
-      typed(key, input);
+      typed(key, input, label);
     };
     const step = el(
       "div",
@@ -115,10 +121,10 @@ export function makeForm(layouts, schema, change) {
       input: () => {
         try {
           convention(ownInput.value.trim());
-          ownInput.setAttribute("aria-invalid", "false");
+          tell(ownInput);
           change({ order: ownInput.value.trim() });
         } catch {
-          ownInput.setAttribute("aria-invalid", "true");
+          tell(ownInput, "Order", "axes such as tp-cp-ep-dp-pp");
         }
       },
     },
@@ -149,6 +155,7 @@ export function makeForm(layouts, schema, change) {
       "aria-label": "Configuration",
       on: { submit: (event) => event.preventDefault() },
     },
+    wrong,
     set("Cluster", fields.get("nodes"), fields.get("gpus"), nodeChips, gpuChips),
     axes("Parallelism", ["tp", "cp", "pp", "dp"]),
     axes("Experts", ["ep", "etp"]),
@@ -164,9 +171,9 @@ export function makeForm(layouts, schema, change) {
       input.value = value;
       input.setAttribute("aria-invalid", "false");
     }
+    if (!element.querySelector("[aria-invalid=true]")) wrong.textContent = "";
     if (parallel) {
-      inputs.get("dp").placeholder = `${parallel.dp} (auto)`;
-      inputs.get("etp").placeholder = `${parallel.etp} (auto)`;
+      for (const key of ["dp", "etp"]) inputs.get(key).placeholder = `${parallel[key]} (auto)`;
       if (inputs.get("dp") !== document.activeElement) inputs.get("dp").value = parallel.dp;
     }
     preset.select.value = state.preset;
@@ -176,10 +183,7 @@ export function makeForm(layouts, schema, change) {
       own.hidden = false;
       if (ownInput !== document.activeElement) ownInput.value = state.order;
     } else if (ownInput !== document.activeElement) own.hidden = true;
-    for (const [key, box] of [
-      ["nodes", nodeChips],
-      ["gpus", gpuChips],
-    ]) {
+    for (const [key, box] of Object.entries({ nodes: nodeChips, gpus: gpuChips })) {
       for (const chip of box.children)
         chip.setAttribute("aria-pressed", String(Number(chip.dataset.value) === state[key]));
     }

@@ -17,6 +17,8 @@ const SIZES = [
 // Fields that keep the page's value if a text doesn't set them: the machine.
 const MACHINE = ["nodes", "gpus", "chip", "nic", "peak", "hbm", "bw", "up", "net"];
 
+const STAYING = ["nodes", "gpus", "chip", "nic"]; // what a text may leave to the page, in words
+
 /** The changes that use a file's shape as the reader's own model; InputError if an address can't hold it. */
 export function ownOfShape(shape) {
   const own = ownOf(shape);
@@ -32,7 +34,7 @@ export function ownOfShape(shape) {
  */
 export function takeJob(catalog, state, text, answers, modelFile) {
   const found = takeText(text, answers, modelFile);
-  if (found.shape) return { changes: ownOfShape(found.shape), found, problems: [], kept: [] };
+  if (found.shape) return { changes: ownOfShape(found.shape), found, problems: [], kept: [...STAYING, ...(state.tp * state.pp > 1 ? ["job"] : [])] };
   if (found.asked.length) return { changes: null, found, problems: [], kept: [] };
   const known = knownOf(found);
   const schema = schemaOf(catalog);
@@ -82,12 +84,13 @@ function written({ unit }, value) {
 
 /** The rows that the page's box shows for `takeJob`, each a kind and a sentence. */
 export function jobRows(catalog, { found, problems, kept }, state) {
-  const machine = ["nodes", "gpus", "chip", "nic"].filter((key) => kept.includes(key));
+  const stay = ["model", ...STAYING, "job"].filter((key) => kept.includes(key));
   const words = {
     model: () => catalog.models[state.model]?.title ?? "the own shape", nodes: () => `${state.nodes} nodes`, gpus: () => `${state.gpus} GPUs per node`,
     chip: () => catalog.accelerators[state.chip]?.title ?? "own GPUs", nic: () => catalog.links[state.nic]?.title ?? "own links",
+    job: () => `TP ${state.tp}, PP ${state.pp} and the rest of the job, for which the planner finds a layout`,
   };
-  const stays = [...(kept.includes("model") ? ["model"] : []), ...machine].map((key) => words[key]());
+  const stays = stay.map((key) => words[key]());
   return [
     ...problems.map((problem) => ["bad", `${problem[0].toUpperCase()}${problem.slice(1)}${/[.?]$/.test(problem) ? "" : "."}`]),
     ...takenRows(found),
