@@ -25,7 +25,7 @@ OTHERWISE = {
         "step-breakdown", "wall-shares",
     ),
     "of the journey, whose pages follow the reader's own job in place": (
-        "journey-fit", "journey-layouts", "journey-ledger", "journey-memory", "journey-subtract",
+        "journey-fit", "journey-layouts", "journey-ledger", "journey-subtract",
         "journey-tokens-decide",
     ),
     "drawn at random or trained with NumPy": ("layout-drift", "moe-bias", "rounding-error"),

@@ -33,7 +33,6 @@ ONE = "one | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=8
 EIGHT = "eight | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=64 zero_stage=0"
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "journey-scoreboard": {"page": 10},
-    "journey-memory": {"page": 10},
     "journey-fit": {"jobs": [ONE]},
     "journey-layouts": {"jobs": [ONE, EIGHT]},
     "journey-ledger": {"page": 6},
@@ -364,13 +363,14 @@ def test_pages_quote_any_job_by_name() -> None:
 
 def test_bars_add_up_to_the_step_and_to_the_memory() -> None:
     steps = build("journey-layouts", ARGUMENTS["journey-layouts"])
-    held = build("journey-memory", {"page": 4})
+    held = build("journey-fit", ARGUMENTS["journey-layouts"])
     assert isinstance(steps, Bars)
     assert isinstance(held, Bars)
     totals = [sum(each) for each in zip(*(s.lengths for s in steps.segments), strict=True)]
     assert totals == pytest.approx([steps.values["step_1"].value, steps.values["step_2"].value])
     totals = [sum(each) for each in zip(*(s.lengths for s in held.segments), strict=True)]
-    assert totals == pytest.approx([rung(page).total_bytes for page in (1, 2, 3, 4)])
+    jobs = [job(*(part.strip() for part in text.split("|")[1:])) for text in (ONE, EIGHT)]
+    assert totals == pytest.approx([one.total_bytes for one in jobs])
     with pytest.raises(InputError, match="label"):
         build("journey-fit", {"jobs": ["nothing"]})
 

@@ -28,7 +28,7 @@ WITHOUT = {
     "experts-published": "steps beside measured ones, with the ratio of both",
     "fine-tuning-step": "no run with adapters was measured, which its caption says",
     "journey-fit": "bytes held by each layout",
-    "journey-memory": "bytes held; the scoreboard has the step",
+    "journey-one-step": "bytes over shares of a step; the scoreboard has its time",
     "journey-ledger": "bytes of a step; times of messages are bytes over bandwidths",
     "journey-scoreboard": "its rows hold the interval, and each page's caption",
     "link-loads": "bandwidths that a step needs",

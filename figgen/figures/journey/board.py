@@ -88,22 +88,6 @@ def journey_scoreboard(*, page: int) -> Table:
     )
 
 
-@figure("journey-memory", follows=True)
-def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
-    """Memory of the fullest GPU by kind at the end of every page so far.
-
-    `also` are jobs that a page tried and abandoned, written as for `journey-layouts`.
-    """
-    check_between("page", page, 1, len(RUNGS))
-    shown = [
-        (f"{entry.page}: {_size(one)}, {layout_words(one.setup)}", one)
-        for entry in RUNGS[:page]
-        for one in [rung(entry.page)]
-    ]
-    shown += [written(text) for text in also]
-    return memory_bars(shown)
-
-
 def memory_bars(shown: list[tuple[str, JourneyJob]]) -> Bars:
     """Return the memory of each job by kind, with the last one's numbers as values."""
     jobs = [one for _, one in shown]

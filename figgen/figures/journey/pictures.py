@@ -41,7 +41,8 @@ ACROSS, WORK_HIGH, STACK_TOP, STACK_HIGH = 5.1, 0.5, 0.85, 3.6
 def journey_one_step() -> Diagram:
     """Memory over one step on one GPU: what stays, what forward writes and backward frees.
 
-    Widths are predicted times, with two thirds of computing in backward; heights are bytes.
+    Widths are shares of the predicted time, with two thirds of computing in backward; heights
+    are bytes.
     """
     found = rung(1)
     times = parts_of_step(found)
@@ -78,7 +79,6 @@ def journey_one_step() -> Diagram:
             "optimizer": Named(found.optimizer_bytes, "B"),
             "activations": Named(found.activations_bytes, "B"),
             "state": Named(found.state_bytes, "B"),
-            **interval_values(found.predicted.residuals),
         },
     )
 

@@ -44,8 +44,6 @@ function memoryChart(jobs) {
 /** By chart name: { bars or table, values by name } on a cluster; null if nothing can be laid out. */
 export const CHARTS = {
   "journey-fit": (found, { jobs }) => memoryChart(jobs.map((text) => writtenJob(found, text))),
-  "journey-memory": (found, { page, also = [] }) =>
-    memoryChart([...rungsTo(found, page).map((one) => { const { label, ...rest } = labelled(one); return { ...rest, label: `${one.page}: ${label}` }; }), ...also.map((text) => writtenJob(found, text))]),
   "journey-layouts"(found, { jobs }) {
     const shown = jobs.map((text) => writtenJob(found, text));
     const steps = shown.flatMap(({ step }) => step ?? []);
