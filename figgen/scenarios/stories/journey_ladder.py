@@ -52,7 +52,7 @@ RUNGS: tuple[Rung, ...] = (
         page=6,
         model="llama-3-70b",
         sizes=f"{_NODES} tp=8",
-        options=f"{_SHARDED} global_batch=512 microbatch_size=2",
+        options=f"{_SHARDED} global_batch=512 microbatch_size=2 recompute=layernorm",
     ),
     Rung(
         page=7,
