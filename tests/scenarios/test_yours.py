@@ -260,7 +260,7 @@ def test_a_figure_of_the_journey_follows_tells_its_machine_or_shows_an_idea() ->
     """What depends on a GPU or a link is recomputed, says that it isn't, or was timed."""
     ideas = {
         "collective-steps", "cp-triangle", "data-parallel-replicas", "fsdp-timeline", "moe-film",
-        "pipeline-film", "recorded-layer", "recorded-memory", "ring-attention",
+        "parallel-stack", "pipeline-film", "recorded-layer", "recorded-memory", "ring-attention",
         "ring-attention-film", "ring-film", "room-film", "schedules-compared", "sharded-film",
         "split-film", "step-measured", "swept-layouts", "tp-layer", "validation-scatter",
     }  # fmt: skip
