@@ -134,13 +134,13 @@ def experts() -> str:
     return _ranks(2, lambda rank: f"sent {sent[rank]}, worked on {work[rank]}, same True")
 
 
-def grid() -> str:
-    mesh = parallel_layout(nodes=1, gpus_per_node=8, tp=2, pp=2).dense
+def mesh() -> str:
+    dense = parallel_layout(nodes=1, gpus_per_node=8, tp=2, pp=2).dense
     lines = []
     for rank in (0, 5):
-        own = {axis: coordinates_of(mesh, rank)[axis] for axis in ("tp", "dp", "pp")}
+        own = {axis: coordinates_of(dense, rank)[axis] for axis in ("tp", "dp", "pp")}
         peers = {
-            axis: next(list(group) for group in groups(mesh, axis) if rank in group) for axis in own
+            axis: next(list(group) for group in groups(dense, axis) if rank in group) for axis in own
         }
         lines.append(f"rank {rank} is {own}\n  talks to {peers}\n")
     return "".join(lines)
@@ -162,6 +162,6 @@ AGAIN: dict[str, Callable[[], str]] = {
     "stages.py": stages,
     "blocks.py": blocks,
     "experts.py": experts,
-    "grid.py": grid,
+    "mesh.py": mesh,
     "slow.py": slow,
 }
