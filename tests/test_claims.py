@@ -197,7 +197,7 @@ def test_what_a_rank_of_a_ring_sends_grows_with_the_ranks_and_stays_below_two_bu
     assert all(fewer < more < 2 for fewer, more in pairwise(sent))
     assert "less than twice the bytes of its gradient" in page("data-parallelism")
     assert "bytes per rank stay below twice the gradient" in page("data-parallelism")
-    assert "A ring sends less than twice the buffer, however many ranks" in page("choosing")
+    assert "each rank sends less than twice its buffer" in page("choosing")
 
 
 def test_chunks_send_more_than_their_number_times_the_messages() -> None:
