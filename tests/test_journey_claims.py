@@ -144,7 +144,9 @@ def test_on_page_4_sharding_leaves_nearly_a_fifth_and_its_buffers_have_three_par
 def test_on_page_8_over_a_quarter_of_the_time_of_keys_and_values_is_exposed() -> None:
     (ring,) = (row for row in rung(8).estimate.rows if row.axis == "cp")
     assert 0.25 < ring.exposed_s / ring.time_s < 0.33
-    assert "more than a quarter of the time spent sending keys and values stays" in page("long-sequences")
+    assert "more than a quarter of the time spent sending keys and values stays" in page(
+        "long-sequences"
+    )
 
 
 def test_pages_5_to_8_and_10_have_steps_of_one_size() -> None:

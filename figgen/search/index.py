@@ -129,21 +129,26 @@ def _weighted(record: Record, synonyms: Synonyms) -> dict[str, tuple[float, floa
 def _pieces(
     postings: Mapping[str, list[tuple[int, float]]],
 ) -> tuple[list[dict[str, list[int]]], list[str]]:
-    """Cut the sorted words into pieces of about equal size; return them and their first words."""
+    """Cut the sorted words into pieces of about equal size; return them and their first words.
+
+    Words with the same three first letters share a piece, so that a typed beginning needs only one.
+    """
     most = max((impact for found in postings.values() for _, impact in found), default=1.0)
     pieces: list[dict[str, list[int]]] = []
     cuts: list[str] = []
     room = 0
+    start = ""
     for word in sorted(postings):
         packed: list[int] = []
         before = 0
         for number, impact in postings[word]:
             packed += (number - before, max(1, round(IMPACTS * impact / most)))
             before = number
-        if room <= 0:
+        if not pieces or (room <= 0 and word[:3] != start):
             pieces.append({})
             cuts.append(word)
             room = PIECE_BYTES
+        start = word[:3]
         pieces[-1][word] = packed
         room -= len(word) + 4 * len(packed)
     return pieces, cuts

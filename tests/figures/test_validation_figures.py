@@ -228,8 +228,8 @@ def test_the_quarter_that_is_drawn_is_the_one_that_is_counted() -> None:
     assert chart.values["within_quarter"].value == pytest.approx(sum(between) / len(tests))
     docs = Path(__file__).parents[2] / "docs"
     journey = (docs / "journey/when-it-does-not.md").read_text("utf-8")
-    said = "For {{ within_quarter:.0%}} of the runs, the prediction is within a quarter of the"
-    assert f"{said} measurement" in journey
+    said = "For {{ within_quarter:.0%}} of the runs, the prediction differs from the measurement"
+    assert f"{said} by a quarter at most" in journey
 
 
 def test_rows_of_errors_hold_all_runs_however_they_are_grouped() -> None:

@@ -140,7 +140,8 @@ def mesh() -> str:
     for rank in (0, 5):
         own = {axis: coordinates_of(dense, rank)[axis] for axis in ("tp", "dp", "pp")}
         peers = {
-            axis: next(list(group) for group in groups(dense, axis) if rank in group) for axis in own
+            axis: next(list(group) for group in groups(dense, axis) if rank in group)
+            for axis in own
         }
         lines.append(f"rank {rank} is {own}\n  talks to {peers}\n")
     return "".join(lines)
