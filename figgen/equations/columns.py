@@ -34,7 +34,7 @@ def over(
     rows = max(1, BLOCK // max(1, len(first) * len(second)))
     blocks: list[list[np.ndarray]] = []
     try:
-        for begin in range(0, max(1, len(third)), rows):
+        for begin in range(0, len(third), rows):
             part = {name: column[begin : begin + rows] for name, column in many.items()}
             shape = (len(first), len(second), len(third[begin : begin + rows]))
             found = model(*axes, _along(type(third[0]), part, 2))
@@ -47,8 +47,11 @@ def over(
 
 BLOCK = 2**16
 """The combinations that are evaluated at once: few enough that their arrays stay in the cache."""
-_tables: dict[tuple[str, int], Any] = {}
-"""The columns of the tables that a model takes records from, by identity, during one `over`."""
+_tables: dict[tuple[str, int], tuple[object, Any]] = {}
+"""The tables that a model takes records from during one `over`, by identity, with their columns.
+
+An entry holds its table, so that no other object can have its identity.
+"""
 
 
 def _along(kind: type[Record], columns: Mapping[str, np.ndarray], axis: int) -> Record:
@@ -72,8 +75,8 @@ def _kept(kind: str, table: object, make: Callable[[], Any]) -> Any:
     """Return what `make` gives for a table, once while the blocks of one `over` are evaluated."""
     key = kind, id(table)
     if key not in _tables:
-        _tables[key] = make()
-    return _tables[key]
+        _tables[key] = table, make()
+    return _tables[key][1]
 
 
 def at(table: Sequence[float], place: Number) -> Number:
