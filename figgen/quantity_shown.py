@@ -19,6 +19,7 @@ from figgen.quantity_units import (
     SUPERSCRIPTS,
     TIMES,
     is_counted,
+    plural,
 )
 
 NBSP = "\u00a0"
@@ -159,8 +160,8 @@ def _time(value: float, unit: str, digits: int) -> str:
         return _prefixed(value, digits, DOWN, unit)
     name, size = [(name, size) for name, size in TIMES.items() if value >= size][-1]
     number = format_number(value / size, digits)
-    plural = "s" if name == "day" and number != "1" else ""
-    return f"{number}{NBSP}{name}{plural}{unit[1:]}"
+    many = "s" if name == "day" and number != "1" else ""
+    return f"{number}{NBSP}{name}{many}{unit[1:]}"
 
 
 def span_shown(low_s: float, high_s: float) -> str:
@@ -173,7 +174,7 @@ def _plain(value: float, unit: str, digits: int) -> str:
     above, slash, below = unit.partition("/")
     counted = is_counted(above) or above in ("month", "nat")
     if counted and value != 1:
-        above += "es" if above.endswith("ch") else "s"
+        above = plural(above)
     return _with_words(
         format_number(value, digits), ("" if above == "1" else above) + slash + below
     )

@@ -32,3 +32,8 @@ SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 def is_counted(unit: str) -> bool:
     """Return whether a unit is a count, in whole numbers or as an amount."""
     return unit in THINGS or unit in AMOUNTS
+
+
+def plural(word: str) -> str:
+    """Return the plural of a counted unit, as in "microbatches" and "steps"."""
+    return f"{word}es" if word.endswith("ch") else f"{word}s"

@@ -144,7 +144,7 @@ def _pieces(
         for number, impact in postings[word]:
             packed += (number - before, max(1, round(IMPACTS * impact / most)))
             before = number
-        if not pieces or (room <= 0 and word[:3] != start):
+        if room <= 0 and word[:3] != start:
             pieces.append({})
             cuts.append(word)
             room = PIECE_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from figgen.catalog import HardwarePreset, accelerator, hardware_preset, link
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
@@ -135,14 +135,7 @@ def memory_roofline(
         marks.append(Mark(x=ccr, y=rate, label=f"{count:,} tokens", role="dp"))
         values |= {f"{key}_ccr": Named(ccr, "FLOP/B"), f"{key}_share": Named(rate / peak)}
     return Curves(
-        x=Axis(
-            label="FLOP per byte of memory",
-            unit="FLOP/B",
-            scale="log10",
-            low=LOWEST_CCR,
-            high=HIGHEST_CCR,
-            spec="unit",
-        ),
+        x=replace(_CCR_AXIS, label="FLOP per byte of memory"),
         y=_rate_axis(peak, bandwidth),
         series=(*_slopes(wires, peak), line("peak", (ridge, HIGHEST_CCR), (peak, peak), 3)),
         rules=_rules(wires, {"hbm": ridge}),

@@ -9,6 +9,7 @@ import re
 
 from figgen.errors import InputError
 from figgen.quantity_text import plain_digits, read_quantity
+from figgen.quantity_units import plural
 
 COUNTED: dict[str, tuple[str, ...]] = {
     "sequence": ("token",),
@@ -50,8 +51,7 @@ def typed_count(name: str, text: str) -> int:
     found = read_quantity(text)
     if found.unit != "1" and found.unit not in COUNTED.get(name, ()):
         units = COUNTED.get(name, ())
-        many = f"{units[0]}{'es' if units[0].endswith('ch') else 's'}" if units else ""
-        expected = f"a number of {many}" if units else "a number without a unit"
+        expected = f"a number of {plural(units[0])}" if units else "a number without a unit"
         raise InputError(name, expected=expected, got=text, key=name)
     return _whole(name, found.value, text)
 

@@ -256,9 +256,10 @@ def _with_number(one: Entry, numbers: dict[str, str]) -> Entry:
     return entry(one.name, value, one.origin) if value else one
 
 
+XTUNER = "xtuner.v1.model"
 RECIPES = (
     ("megatron.bridge.recipes", "megatron-bridge"), ("nemo.collections", "nemo"),
-    ("xtuner.v1.model", "fsdp"),
+    (XTUNER, "fsdp"),
 )  # fmt: skip
 """Libraries whose recipes are a model with its settings, by framework."""
 
@@ -276,9 +277,9 @@ def _recipes(text: str) -> list[Entry]:
         for word in plain.split():
             family, _, size = word.partition("Config")
             plain_name = family.replace("MoE", "").replace("Dense", "")
-            if library[:1] == "x" and word != family and plain_name[-2:-1].isdigit():
+            if library == XTUNER and word != family and plain_name[-2:-1].isdigit():
                 found.append(entry("recipe", plain_name, "python"))
-            elif library[:1] == "x" and word != family and plain_name[-1:].isdigit():
+            elif library == XTUNER and word != family and plain_name[-1:].isdigit():
                 found.append(entry("recipe", plain_name + "B", "python"))  # of active ones
             elif size[:1].isdigit():
                 found.append(entry("recipe", family + size, "python"))

@@ -14,10 +14,10 @@ const SIZES = [
   "dense_layers", "query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim", "window", "full_every",
   "activation", "norm", "qk_norm", "tied", "bias", "qkv_bias", "learned_positions",
 ];
+// The fields of the machine that the page names where a text leaves them to it.
+const STAYING = ["nodes", "gpus", "chip", "nic"];
 // Fields that keep the page's value if a text doesn't set them: the machine.
-const MACHINE = ["nodes", "gpus", "chip", "nic", "peak", "hbm", "bw", "up", "net"];
-
-const STAYING = ["nodes", "gpus", "chip", "nic"]; // what a text may leave to the page, in words
+const MACHINE = [...STAYING, "peak", "hbm", "bw", "up", "net"];
 
 /** The changes that use a file's shape as the reader's own model; InputError if an address can't hold it. */
 export function ownOfShape(shape) {
