@@ -11,7 +11,8 @@ from figgen.scenarios.taking.log_words import collective_rows, log_sentences
 from figgen.scenarios.taking.logs import CollectiveLog, Log, read_log
 from figgen.translation.modules import printed, script_of
 from figgen.translation.sources import Place
-from tests.taking.test_logs import FAIRSEQ2, MEGATRON, NCCL, OLD, OOM, TITAN, VERL, waiting
+from tests.taking.test_collective_logs import NCCL
+from tests.taking.test_logs import FAIRSEQ2, MEGATRON, OLD, OOM, TITAN, VERL, waiting
 from tests.translation.run import ran
 
 LOGS = (
