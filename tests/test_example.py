@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,17 +19,7 @@ EXAMPLE = ROOT / "tests" / "example"
 def build(host: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Build the copy of the example in a folder."""
     words = ("-m", host, "build", "--config-file", "mkdocs.yml", *options)
-    if host == "mkdocs":
-        return run(folder, *words)
-    settings = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env=os.environ | settings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    return run(folder, *words, fresh=host != "mkdocs")
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

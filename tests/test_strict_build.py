@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -174,17 +172,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def build(project: Path, *options: str, host: str = "mkdocs") -> subprocess.CompletedProcess[str]:
     """Build as continuous integration does."""
     words = ("-m", host, "build", *options)
-    if host == "mkdocs":
-        return run(project, *words, GITHUB_ACTIONS="true")
-    settings = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "GITHUB_ACTIONS": "true"}
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=project,
-        env=os.environ | settings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    return run(project, *words, fresh=host != "mkdocs", GITHUB_ACTIONS="true")
 
 
 @pytest.fixture(scope="module")

@@ -28,14 +28,23 @@ IMPORTED = (
 
 
 def run(
-    folder: Path, *words: str, apart: bool = False, **settings: str
+    folder: Path, *words: str, apart: bool = False, fresh: bool = False, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m MODULE …` or `python -c CODE …` in a folder, with figgen on the path.
 
-    `apart` keeps what it says on standard error separate from standard output; `settings` are
-    environment variables.
+    `apart` keeps what it says on standard error separate from standard output, `fresh` starts an
+    interpreter of its own, and `settings` are environment variables.
     """
     settings |= {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
+    if fresh:
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=folder,
+            env=os.environ | settings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if apart else subprocess.STDOUT,
+            text=True,
+        )
     with tempfile.TemporaryDirectory() as place:
         said, errors = Path(place, "said"), Path(place, "errors")
         order = {
