@@ -11,7 +11,8 @@ from playwright.sync_api import Page, expect
 from figgen.__main__ import main
 from tests.browser.site import ROOT
 from tests.browser.waits import addressed
-from tests.taking.test_logs import MEGATRON, NCCL, OOM
+from tests.taking.test_collective_logs import NCCL
+from tests.taking.test_logs import MEGATRON, OOM
 
 
 def paste(page: Page, label: str, text: str) -> None:
