@@ -371,11 +371,6 @@ class JourneyStep:
         return self.far_bytes / self.cluster.network_bandwidth_bytes_per_s
 
     @property
-    def near_over_network_s(self) -> float:
-        """Seconds that the bytes sent inside a node would take over the GPU's network adapter."""
-        return self.near_bytes / self.cluster.network_bandwidth_bytes_per_s
-
-    @property
     def network_bytes_per_s(self) -> float:
         """A GPU's share of the bandwidth of its node's adapters, from their datasheet."""
         return float(self.cluster.network_bandwidth_bytes_per_s)
