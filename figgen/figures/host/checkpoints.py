@@ -117,7 +117,7 @@ def checkpoint_published() -> Table:
                 one.waits_s or "not printed",
                 size / one.waits_s if one.waits_s else "not printed",
                 one.stall_s,
-                copied if copied is not None else "no GPUs",
+                copied if copied is not None else "not known",
             )
         )
         if one.waits_s:
@@ -131,7 +131,7 @@ def checkpoint_published() -> Table:
         *headings("who", "GPUs"),
         Column(label="size", unit="B", spec="bytes"),
         Column(label="training waits", unit="s", spec="time"),
-        Column(label="rate of that", unit="B/s", spec="si"),
+        Column(label="written at", unit="B/s", spec="si"),
         *headings("asynchronous", "copy, computed", unit="s", spec="time"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

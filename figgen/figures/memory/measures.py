@@ -26,8 +26,8 @@ MEASURES: Mapping[str, tuple[str, Choices, str]] = {
     "zero3": ("ZeRO-3", {"zero_stage": 3}, "weights gathered per microbatch"),
     "small": ("half the microbatch", {"microbatch_size": 1, "microbatches": 32},
               "thinner matmuls"),
-    "core": ("recompute the attention core", {"recompute": "selective"}, "a few % of the work"),
-    "full": ("recompute everything", {"recompute": "full"}, "a third of the work"),
+    "core": ("recompute the attention core", {"recompute": "selective"}, "a few % more work"),
+    "full": ("recompute everything", {"recompute": "full"}, "a third more work"),
     "cp": ("CP 2 for DP 2", {"cp": 2, "microbatches": 32}, "keys and values sent"),
 }  # fmt: skip
 
