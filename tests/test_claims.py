@@ -359,6 +359,25 @@ def test_the_zero_chapter_says_what_its_tables_count() -> None:
     assert "saves less than half of each NIC's bytes" in page("zero-fsdp")
 
 
+def test_what_helps_too_few_tokens_is_what_the_zero_chapter_says() -> None:
+    """Eight ports for eight ranks are one for each, so a replica of eight needs what they do."""
+
+    def step_s(sizes: str, options: str) -> float:
+        options = f"sequence=1024 global_batch=64 {options}"
+        return journey_job("llama-3-8b", f"nodes=8 gpus_per_node=8 {sizes}", options).step_time_s
+
+    limits = build("strategy-limits", {}).values
+    port, node = float(limits["alone"].value), float(limits["tokens"].value)
+    assert port == pytest.approx(8 * node)
+    sharded = step_s("", "zero_stage=3")
+    assert step_s("cp=2", "zero_stage=3 microbatch_size=2") == pytest.approx(sharded, rel=0.05)
+    assert step_s("tp=8", "zero_stage=1 microbatch_size=8") < 0.7 * sharded
+    row = re.search(r"\| fewer tokens per GPU than .*", page("zero-fsdp"))
+    assert row
+    assert "TP with ZeRO-1" in row[0]
+    assert "context" not in row[0]
+
+
 def test_the_tensor_chapter_says_what_a_step_sends_and_where_a_group_stops_paying() -> None:
     values = build("tp-step-bytes", {"dp": 8, "all_reduces": 5}).values
     layer = 10 * 7 / 8 * 2048 * 12288 * 2  # ten halves with sequence parallelism
