@@ -17,6 +17,7 @@ ABOUT = {"source", "key", "note", "row", "ids", "sizes_bytes", "published"}
 SHOWN = (
     ROOT / "figgen" / "formulas" / "points.json",
     *sorted((ROOT / "figgen" / "catalog").glob("slow-threads*.json")),
+    ROOT / "figgen" / "catalog" / "options-timed.json",
 )
 FILES = (*sorted(ORACLES.glob("*.json")), *SHOWN)
 # Tables that hold several, each compared in its own way.

@@ -28,6 +28,7 @@ ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "exchanges": ("cp-exchanges", {}),
     "kv-buffer": ("kv-buffer", {}),
     "grid": ("cp-grid", {}),
+    "measured": ("cp-measured", {}),
     "packed-documents": ("packed-documents", {}),
     "packed-imbalance": ("packed-imbalance", {}),
 }

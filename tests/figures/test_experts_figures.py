@@ -25,7 +25,7 @@ EXPERT_DISPATCH = ROOT / "tests/oracles/expert_dispatch.json"
 NAMES = (
     "moe-routing", "moe-layer", "moe-send-matrix", "moe-balance", "moe-capacity",
     "moe-bias", "moe-models", "moe-ccr", "experts-tp-or-ep", "moe-step", "parallel-stack",
-    "moe-placement", "moe-node-limit", "experts-published", "experts-mfu",
+    "moe-placement", "moe-node-limit", "experts-published", "experts-mfu", "expert-skew",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from figgen.catalog.options_timed import TimedOption, timed_options
 from figgen.errors import InputError
 from figgen.models.algorithms.context_exchange import ulysses_bytes
 from figgen.models.memory.communication_buffers import traded_copies
@@ -22,6 +23,8 @@ MEASURED = json.loads(
     (Path(__file__).parents[1] / "oracles" / "context_exchange.json").read_text("utf-8")
 )
 PUBLISHED_GRIDS = MEASURED["grids"]
+ON_TPUS = timed_options("context_exchange")
+"""Steps of MaxText on 64 v5p, whose ring does not overlap with attention."""
 # huggingface.co/zai-org/GLM-4.5-Air, config.json
 GLM_45_AIR = {
     "model_type": "glm4_moe", "hidden_size": 4096, "num_hidden_layers": 46,
@@ -34,41 +37,28 @@ GLM_45_AIR = {
 }  # fmt: skip
 
 
-def on_tpus(model: str, cp: int, sequence: int, batch: int, exchange: str) -> float:
-    """Return a step of MaxText on 64 v5p, whose ring does not overlap with attention."""
-    step = training_step(
-        model=model,
-        accelerator="tpu-v5p",
-        software="maxtext",
-        nodes=1,
-        gpus_per_node=64,
-        cp=cp,
-        sequence=sequence,
-        global_batch=batch,
-        context_exchange=exchange,
-        double_buffering=False,
-    )
-    return step.predicted.step_time_s
+def times_of(timed: TimedOption) -> dict[str, float]:
+    return {
+        way: training_step(**timed.job, context_exchange=way).predicted.step_time_s
+        for way in timed.seconds
+    }
 
 
 def test_a_torus_makes_the_ring_slow_and_gather_and_all_to_all_alike() -> None:
     """A neighbor is reached by one of six links; the other two exchanges use them all."""
-    measured = MEASURED["maxtext_4687_llama2_7b_32k_cp16_64_v5p_s"]
-    times = {way: on_tpus("llama-2-7b", 16, 32_768, 64, way) for way in measured}
-    assert times["p2p"] / times["all-gather"] == pytest.approx(
-        measured["p2p"] / measured["all-gather"], rel=0.08
-    )
-    assert times["all-to-all"] / times["all-gather"] == pytest.approx(
-        measured["all-to-all"] / measured["all-gather"], rel=0.05
-    )
+    timed, times = ON_TPUS[0], times_of(ON_TPUS[0])
+    for way, tolerance in (("p2p", 0.08), ("all-to-all", 0.05)):
+        assert times[way] / times["all-gather"] == pytest.approx(
+            timed.seconds[way] / timed.seconds["all-gather"], rel=tolerance
+        )
 
 
-@pytest.mark.parametrize("sequence", [65_536, 131_072, 262_144])
-def test_a_ring_of_64_adds_what_was_measured(sequence: int) -> None:
-    measured = MEASURED["maxtext_4893_llama3_8b_cp64_64_v5p_s"][str(sequence)]
-    times = {way: on_tpus("llama-3-8b", 64, sequence, 1, way) for way in measured}
+@pytest.mark.parametrize("timed", ON_TPUS[1:], ids=lambda timed: str(timed.job["sequence"]))
+def test_a_ring_of_64_adds_what_was_measured(timed: TimedOption) -> None:
+    times = times_of(timed)
     added_s = times["p2p"] - times["all-gather"]
-    assert added_s == pytest.approx(measured["p2p"] - measured["all-gather"], rel=0.3)
+    measured_s = timed.seconds["p2p"] - timed.seconds["all-gather"]
+    assert added_s == pytest.approx(measured_s, rel=0.3)
 
 
 def test_a_ring_cut_in_order_waits_for_its_last_rank(tmp_path: Path) -> None:

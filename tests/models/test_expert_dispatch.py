@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from figgen.catalog import load, model
+from figgen.catalog.options_timed import timed_options
 from figgen.errors import InputError
 from figgen.models.memory.held_sizes import layer_sizes
 from figgen.models.memory.layer_tensors import layer_tensors
@@ -25,6 +26,7 @@ from figgen.scenarios.options.resolve import TrainingStep, training_step
 MEASURED = json.loads(
     (Path(__file__).parents[1] / "oracles" / "expert_dispatch.json").read_text("utf-8")
 )
+[ROUTED] = timed_options("routing")
 SIZES = {
     "deepseek": {
         "hidden": 7168, "experts": 32, "top_k": 8, "shared": 1,
@@ -212,31 +214,14 @@ def test_a_token_that_comes_once_takes_less_memory() -> None:
 
 def mixture(**options: Any) -> TrainingStep:
     """Return Qwen3-30B-A3B on eight GB200, as in Megatron-Bridge's cards."""
-    return training_step(
-        **{
-            "model": "qwen-3-30b-a3b",
-            "accelerator": "gb200-nvl72",
-            "nodes": 2,
-            "gpus_per_node": 4,
-            "ep": 8,
-            "etp": 1,
-            "global_batch": 512,
-            "microbatch_size": 4,
-            "sequence": 4096,
-            "dtype": "fp8",
-            "activations": "fp8",
-            "software": "megatron-bridge mxfp8",
-            **options,
-        }
-    )
+    return training_step(**{**ROUTED.job, **options})
 
 
 def test_natural_routing_takes_as_long_as_some_fullest_rank_of_its_size() -> None:
-    natural, balanced = MEASURED["natural_and_balanced_step_s"]
     even, little, much = (
         mixture(expert_skew=skew).predicted.step_time_s for skew in (1.0, 1.5, 3.0)
     )
-    assert little / even < natural / balanced < much / even
+    assert little / even < ROUTED.seconds["natural"] / ROUTED.seconds["balanced"] < much / even
 
 
 def test_a_fullest_rank_has_its_tokens_in_messages_memory_and_time() -> None:
