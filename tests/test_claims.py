@@ -391,6 +391,14 @@ def test_the_tensor_chapter_says_what_a_step_sends_and_where_a_group_stops_payin
     assert "because those GPUs compute faster and the latency stays" in text
     assert 0.5 < build("swept-axis", {"alike": True}).values["alike_8B_tp8_16"].value < 0.55
     assert "Leaving the node costs nearly half at an equal microbatch" in text
+    found = build("swept-axis", {"jobs": ["3B on 64"], "axes": ["tp", "pp"]}).values
+    kept = {name: found[f"share_3B_{name}"].value for name in ("tp4", "pp4", "tp8", "pp8", "pp16")}
+    assert kept["tp4"] == pytest.approx(kept["pp4"], rel=0.03)
+    assert kept["pp8"] > 1.2 * kept["tp8"]
+    assert 0.5 < kept["pp16"] < 0.65
+    text = page("pipeline-schedules")
+    assert "Up to four ranks, both cost about the same; with eight, the pipeline keeps more" in text
+    assert "while the pipeline keeps more than half" in text
 
 
 def test_the_pipeline_chapter_chooses_as_its_simulations_say() -> None:
@@ -413,6 +421,23 @@ def test_the_pipeline_chapter_chooses_as_its_simulations_say() -> None:
         "two chunks are idle for about half as long as 1F1B, which makes the step an eighth" in text
     )
     assert "which is idle for less; if a message takes more than a fifth" in text
+    kept = {
+        (recompute, size): journey_job(
+            "gpt-3-175b",
+            "nodes=64 gpus_per_node=8 tp=8",
+            "sequence=2048 global_batch=256 zero_stage=2 "
+            f"recompute={recompute} microbatch_size={size}",
+        )
+        for recompute, size in (("none", 1), ("none", 4), ("full", 4))
+    }
+    assert kept["none", 4].fit_chance < 0.5 < SAFE < kept["none", 1].fit_chance
+    assert kept["full", 4].fit_chance > SAFE
+    assert kept["none", 1].step_time_s > 2 * kept["full", 4].step_time_s
+    assert "microbatches have to be large, and those fit only with recomputation" in text
+    message_s = 2048 * 12288 * 2 / 8 / 50e9  # an eighth of a message over a port
+    work_s = 6 * 175e9 * 2048 / 64 / 989.4e12
+    assert message_s / work_s == pytest.approx(1 / (2 * 6 * 12) / 2, rel=0.15)
+    assert "about half of the $1/(2VV')$ at which going from six chunks to twelve" in text
     few, many = ((m + 7 / 2) / (m + 7) for m in (32, 16 * 8))
     assert 1 - many < 0.03 < 1 - few
     assert "from $M = 16P$ on, that shortens the step by only a few percent" in text
