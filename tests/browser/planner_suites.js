@@ -44,7 +44,7 @@ export const suites = {
       const { state, problems } = fromQuery(schema, catalog, query);
       const address = toAddress(schema, catalog, state);
       const again = fromQuery(schema, catalog, address);
-      return { problems, stays: JSON.stringify(again.state) === JSON.stringify(state), ...plan(catalog, planChoices(catalog, state), searchOf(state)) };
+      return { problems, batch: state.global_batch, stays: JSON.stringify(again.state) === JSON.stringify(state), ...plan(catalog, planChoices(catalog, state), searchOf(state)) };
     });
   },
   opened: async (query) => {

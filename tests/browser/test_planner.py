@@ -14,6 +14,7 @@ from playwright.sync_api import Page, Request, expect
 from figgen.catalog.interruptions import interruption, interruptions
 from figgen.models.memory.fit_probability import chance_shown, fit_words
 from figgen.models.planner.saving import WAYS
+from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import plan_question
@@ -91,6 +92,27 @@ def test_hostile_addresses_are_refused_in_words_and_others_come_back(ask: Ask) -
     for query, answer in zip(kept, ask("addresses", kept), strict=True):
         assert (answer["problems"], answer["stays"]) == ([], True), query
         assert answer["fitting"] > 0, query
+
+
+def test_an_address_of_the_modeler_keeps_its_batch_and_says_what_is_left_out(ask: Ask) -> None:
+    own = {"model": "llama-3-8b", "nodes": 2, "tp": 2, "cp": 1, "pp": 1, "sequence": 1024}
+    jobs = [
+        own | {"microbatches": 3, "microbatch_size": 2},
+        {"preset": "llama-3-8b-fsdp", "microbatches": 3, "pp": 1, "cp": 1},
+        own | {"microbatches": 3, "global_batch": 64},
+        {"model": "llama-3-8b", "nodes": 1, "microbatches": 2},
+    ]
+    shown = ask("addresses", [urlencode(job) for job in jobs])
+    for job, answer in zip(jobs, shown, strict=True):
+        wanted = job.get("global_batch") or training_step(**job).setup.global_batch
+        assert (answer["batch"], answer["problems"]) == (wanted, []), job
+    rest = urlencode(own | {"microbatches": 10**12, "layers_per_stage": "32", "efficiency": 0.5})
+    (answer,) = ask("addresses", [rest])
+    (usual,) = ask("addresses", [urlencode(own)])
+    assert answer["batch"] == usual["batch"]
+    assert answer["problems"] == [
+        f"{key} is left out" for key in ("layers_per_stage", "efficiency")
+    ]
 
 
 def test_a_layout_opens_in_the_modeler_with_the_time_that_was_found(

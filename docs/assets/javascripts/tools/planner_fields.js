@@ -1,7 +1,7 @@
 // The planner's form: the modeler's fields; those of a layout are empty if they are searched. Pure.
 
 import { groupsOf } from "./modeler_fields.js";
-import { searchedKeys } from "./planner_state.js";
+import { SEARCHED } from "./planner_state.js";
 
 // Fields that describe a single layout, and fields that the model of time ignores: it has one rank
 // order, hides gradients behind the last backward pass, and takes latencies from its fit or a file.
@@ -40,19 +40,18 @@ const question = {
 
 /** Groups of the form, as `modelerForm` takes them. */
 export function planGroups(catalog) {
-  const keys = searchedKeys(catalog);
   const all = groupsOf(catalog);
   const used = all.flatMap((group) => group.fields).filter(({ key }) => !NO_USE.includes(key));
-  const held = keys.map((key) => searched(used.find((one) => one.key === key)));
+  const held = SEARCHED.map((key) => searched(used.find((one) => one.key === key)));
   const groups = all.map((group) => ({
     ...group, nodes: null, says: () => "",
     title: group.title.replace(" and schedule", ""),
-    fields: group.fields.filter(({ key }) => !NO_USE.includes(key) && !keys.includes(key)).map((one) =>
+    fields: group.fields.filter(({ key }) => !NO_USE.includes(key) && !SEARCHED.includes(key)).map((one) =>
       one.key === "global_batch" ? { ...one, kind: "whole", empty: "4 Mi tokens", hint: "sequences per step" }
         : one.key === "nodes" ? { ...plain(one), shows: ({ ask }) => !ask } : plain(one)),
   })).filter(({ fields }) => fields.length).map((group) => ({ ...group, open: OPEN.includes(group.title) }));
   const every = { key: "every", label: "Also schedules that the software doesn't have", kind: "check", wide: true };
-  return [question, ...groups, { title: "Fix part of the layout", open: false, nodes: null, says: (state) => said(keys, state), fields: [...held, every] }];
+  return [question, ...groups, { title: "Fix part of the layout", open: false, nodes: null, says: said, fields: [...held, every] }];
 }
 
-const said = (keys, state) => keys.filter((key) => state[key] !== null).map((key) => `${key} ${state[key]}`).join(", ") || "nothing fixed; everything is searched";
+const said = (state) => SEARCHED.filter((key) => state[key] !== null).map((key) => `${key} ${state[key]}`).join(", ") || "nothing fixed; everything is searched";

@@ -1,7 +1,7 @@
 // The planner's state, its address, and links to the other tools. A job is the modeler's state without
 // its layout; given parts of the layout are fixed, the rest is searched. Pure.
 
-import { OWN, allOptions, optional, takeIn } from "./modeler_options.js";
+import { OWN, optional, takeIn } from "./modeler_options.js";
 import { mapOf } from "./job_carried.js";
 import { choicesOf, jobRecord, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
 import { LEAST_PERCENT, MOST_PERCENT, SAFE } from "../models/memory/fit_probability.js";
@@ -9,24 +9,19 @@ import { GOALS } from "../models/planner/node_counts.js";
 import { TABLES } from "../plan-memory.js";
 import { choice, defaults, flag, number, parseQuery, toQuery, whole } from "./state.js";
 
-/** Keys of an address that describe one layout, and mean nothing to a search. */
-const UNUSED = ["microbatches", "layers_per_stage", "efficiency", "show"];
+/** Keys of the modeler that describe one layout, and mean nothing to a search. */
+const UNUSED = ["layers_per_stage", "efficiency"];
 
-/** Options that are searched unless they are set. */
-const SEARCHED = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "zero_stage", "schedule", "recompute"];
+/** Keys of options that are searched unless they are set. */
+export const SEARCHED = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "zero", "schedule", "recompute"];
 
 /** The initial example. */
 const FIRST = Object.freeze({ model: "llama-3-70b", nodes: 8, gpus: 8 });
 
-const keyOf = (catalog, name) => allOptions(catalog).find((option) => option.name === name).key;
-
-/** Keys of options that are searched unless they are set. */
-export const searchedKeys = (catalog) => SEARCHED.map((name) => keyOf(catalog, name));
-
 export function planSchema(catalog) {
   const schema = { ...schemaOf(catalog), dp: whole(null), global_batch: { ...optional(whole(null, 1, 10 ** 9)), name: "global_batch" }, every: flag(false), chance: number(100 * SAFE, LEAST_PERCENT, MOST_PERCENT) };
-  for (const key of UNUSED) delete schema[key];
-  for (const key of searchedKeys(catalog)) schema[key] = { ...optional(schema[key]), fallback: null };
+  for (const key of [...UNUSED, "microbatches", "show"]) delete schema[key];
+  for (const key of SEARCHED) schema[key] = { ...optional(schema[key]), fallback: null };
   schema.bw = number(3350, 1, 1e6); // GB/s of an own chip's memory
   schema.ask = choice("", ["", ...GOALS]);
   schema.tokens = { ...number(1000, 1, 1e9), unit: "B tokens" };
@@ -40,7 +35,7 @@ export function planSchema(catalog) {
 // A published run's job: its model, cluster, batch and software, without its layout.
 export function jobOf(schema, catalog, name) {
   const given = Object.fromEntries(Object.entries(ofPreset(catalog, name)).filter(([key]) => key in schema));
-  for (const key of searchedKeys(catalog)) delete given[key];
+  for (const key of SEARCHED) delete given[key];
   const { choices, kind } = catalog.presets[name];
   if (kind === "training") given.global_batch = batchOf(choices);
   return { ...defaults(schema), ...given, preset: name };
@@ -53,9 +48,16 @@ const batchOf = ({ nodes, gpus_per_node, tp = 1, cp = 1, pp = 1, microbatches, m
 export function fromQuery(schema, catalog, search) {
   const query = new URLSearchParams(search);
   const problems = takeIn(catalog, query);
+  const microbatches = query.get("microbatches");
+  query.delete("microbatches");
+  for (const key of UNUSED) if (query.has(key)) problems.push(`${key} is left out`);
   const { given, problems: more } = parseQuery(schema, query);
   const base = given.preset ? jobOf(schema, catalog, given.preset)
     : Object.keys(given).length ? defaults(schema) : { ...defaults(schema), ...FIRST };
+  // The modeler's addresses have the batch of a layout.
+  const { nodes, gpus } = { ...base, ...given };
+  const batch = batchOf({ ...catalog.presets[given.preset]?.choices, ...given, nodes, gpus_per_node: gpus, microbatches });
+  base.global_batch = schema.global_batch.read(String(batch)) ?? base.global_batch;
   return { state: { ...base, ...given }, problems: [...problems, ...more] };
 }
 
