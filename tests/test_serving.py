@@ -262,6 +262,7 @@ LOOK_NOTHING_UP = {
     "figgen.catalog.load.sources",
     "figgen.catalog.machines.machines",
     "figgen.catalog.measured.measured_records",
+    "figgen.catalog.options_timed.timed_options",
     "figgen.catalog.planned.planned_best",
     "figgen.catalog.publishers.publisher_records",
     "figgen.catalog.publishers.publishers",
