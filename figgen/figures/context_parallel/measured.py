@@ -24,7 +24,7 @@ def cp_measured() -> Table:
         found = {way: training_step(**timed.job, context_exchange=way) for way in timed.seconds}
         steps += found.values()
         times = {way: one.predicted.step_time_s for way, one in found.items()}
-        for way in (way for way in WAYS if way in timed.seconds):
+        for way in [way for way in WAYS if way in timed.seconds]:
             measured.append(timed.seconds[way] / timed.seconds["all-gather"])
             predicted.append(times[way] / times["all-gather"])
             title = catalog.model(timed.job["model"]).title

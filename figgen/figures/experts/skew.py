@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from figgen.catalog.options_timed import timed_options
 from figgen.charts import Axis, Curves, Named, Rule
 from figgen.figures.training.step import step_interval
@@ -20,15 +22,13 @@ def expert_skew() -> Curves:
     times = [one.predicted.step_time_s for one in found]
     ratios = [time / times[0] for time in times]
     measured = timed.seconds["natural"] / timed.seconds["balanced"]
-    after = next(at for at, ratio in enumerate(ratios) if ratio > measured)
-    part = (measured - ratios[after - 1]) / (ratios[after] - ratios[after - 1])
     values = {
         "balanced": Named(timed.seconds["balanced"], "s"),
         "natural": Named(timed.seconds["natural"], "s"),
         "measured": Named(measured),
         "predicted_balanced": Named(times[0], "s"),
         "double": Named(ratios[SKEWS.index(2)]),
-        "needed": Named(SKEWS[after - 1] + part * (SKEWS[after] - SKEWS[after - 1])),
+        "needed": Named(float(np.interp(measured, ratios, SKEWS))),
     }
     return Curves(
         x=Axis(label="tokens of the fullest rank, over the mean", low=1.0, spec="g"),

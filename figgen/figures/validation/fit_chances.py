@@ -88,7 +88,7 @@ def validation_fit_outcomes() -> Table:
             "layouts": Named(sum(one.ran + one.failed for one in found)),
             "failed": Named(sum(one.failed for one in found)),
             "safe_ran": Named(found[0].share),
-            "likely_ran": Named(found[2].share),
+            "likely_ran": Named(next(one.share for one in found if one.low == 0.5)),
             "unlikely_ran": Named(found[-1].share),
         },
     )
