@@ -33,7 +33,7 @@ ALIASES: dict[str, str] = {
     "micro-batch": "microbatch",
 }  # fmt: skip
 
-SPELLED_OUT: dict[str, str] = {"d": "days", "mo": "months", "hr": "h", "hrs": "h"}
+SPELLED_OUT: dict[str, str] = {"d": "days", "mo": "months", "hr": "h", "hrs": "h", "m": "min"}
 """Abbreviations that are not read, since they have other meanings too, and what to write."""
 
 MOST_DIGITS, MOST_POWER = 60, 300
@@ -44,8 +44,16 @@ _NUMBER = re.compile(
 )
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+),\d+")
-_CLOCK = re.compile(r"\s*(\d+)\s*h\s*([0-5]?\d)\s*(?:m|min|minutes?)?\s*")
-"""A time such as "2h30" or "2 h 30 min"."""
+_CLOCK = re.compile(r"\s*(?:(\d+)-)?(\d+):(\d\d):(\d\d)\s*")
+"""Hours, minutes and seconds such as "1:30:00", with days as Slurm writes them: "1-06:30:00"."""
+_PARTS = re.compile(
+    r"\s*(?:(\d+)\s*d(?:ays?)?)?\s*(?:(\d+)\s*h(?:ours?|rs?)?)?"
+    r"\s*(?:(\d+)\s*m(?:in(?:ute)?s?)?\s*(?:(\d+)\s*s(?:ec(?:ond)?s?)?)?)?\s*"
+)
+"""Days, hours, minutes and seconds such as "2 h 30 min" or "1m30s"."""
+_BARE_MINUTES = re.compile(r".*h\s*\d+\s*")
+"""A time such as "2h30"."""
+_SEVERAL = re.compile(r"\d\D+\d")
 _COUNTED = re.compile(r"([KMGT]i|[KMBT])\s+(\w+)")
 _IN_UNIT = re.compile(r"in(?:\.(\S*))? (.+)")
 _LINE_RATE = re.compile(r"([kMGT]?)(?:(?:b|bit)/s|bps)")
@@ -95,9 +103,15 @@ def read_quantity(text: str) -> Quantity:
 
     Raises InputError for text that is not a number with a known unit.
     """
-    clock = re.fullmatch(_CLOCK, text)
-    if clock and len(text) <= MOST_DIGITS:
-        return Quantity((60 * int(clock[1]) + int(clock[2])) * 60, "s")
+    seconds = read_time(text) if re.search(_SEVERAL, text) else None
+    return read_one(text) if seconds is None else Quantity(seconds, "s")
+
+
+def read_one(text: str) -> Quantity:
+    """Parse a number with at most one unit, so not "2h30".
+
+    Raises InputError as `read_quantity` does.
+    """
     match = re.fullmatch(_NUMBER, text)
     if not match:
         raise InputError("not a quantity", expected='a number and a unit, as "3.35 TB/s"', got=text)
@@ -111,6 +125,21 @@ def read_quantity(text: str) -> Quantity:
     factor = Factor(unit="1", power=-2) if written == "%" else unit_factor(written)
     value = _value(digits, int(exponent) + int(raised), factor, text)
     return Quantity(-value if match[1] in ("-", "−") else value, factor.unit)
+
+
+def read_time(text: str) -> int | None:
+    """Return the seconds in days, hours, minutes and seconds: 9000 for "2h30"; None for other text.
+
+    "1:30" is refused, since it may be hours or minutes.
+    """
+    written = f"{text}m" if re.fullmatch(_BARE_MINUTES, text) else text
+    match = re.fullmatch(_CLOCK, text) or re.fullmatch(_PARTS, written)
+    if not match or not text.strip() or len(text) > MOST_DIGITS:
+        return None
+    days, hours, minutes, seconds = [int(part or "0") for part in match.groups()]
+    if (match[2] and minutes > 59) or (match[3] and seconds > 59):
+        return None
+    return 86_400 * days + 3600 * hours + 60 * minutes + seconds
 
 
 def _is_long(power: str) -> bool:

@@ -111,9 +111,9 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return _between(int, low, high, f"a whole number from {low:,} to {high:,}")
 
 
-def number(low: float, high: float) -> Callable[[str], float]:
+def number(low: float, high: float, read: Callable[[str], float] = float) -> Callable[[str], float]:
     """Return a reader of numbers for options in a unit that the user chooses."""
-    return _between(float, low, high, f"a number from {low:g} to {high:g}")
+    return _between(read, low, high, f"a number from {low:g} to {high:g}")
 
 
 def _between(

@@ -18,7 +18,7 @@ from figgen.models.pipeline.schedule_work import (
 from figgen.models.pipeline.schedules import MOST_VISITS, SCHEDULES, Schedule, build, schedule_title
 from figgen.models.pipeline.simulate import Durations, Trace, critical_path, simulate
 from figgen.models.profiles.chrome_trace import schedule_events, written
-from figgen.scenarios.options.typed import typed_measure
+from figgen.scenarios.options.typed import typed_amount, typed_measure
 from figgen.units import format_quantity
 
 
@@ -36,13 +36,13 @@ def add(verbs: Verbs) -> None:
         "dualpipev --stages 4 --microbatches 8 --as torch",
         "zb2p --stages 4 --microbatches 8 --as trace",
     )
-    count, time = whole(1, MOST_VISITS), number(0, 1e12)
+    count, time = whole(1, MOST_VISITS), number(0, 1e12, _plain_or_ms)
     parser.add_argument("name", help=", ".join(SCHEDULES))
     parser.add_argument("--stages", type=count, required=True, help="pipeline ranks")
     parser.add_argument("--microbatches", type=count, required=True)
     parser.add_argument("--chunks", type=count, help="virtual stages per rank")
     parser.add_argument(
-        "--forward", type=time, default=1.0, help="time of a forward pass; 1 by default"
+        "--forward", type=time, default=1.0, help="time of a forward pass; 1 by default (or '9 ms')"
     )
     parser.add_argument(
         "--backward",
@@ -80,6 +80,11 @@ def add(verbs: Verbs) -> None:
         help="csv: when each action runs; torch: Python for torch.distributed.pipelining; trace: "
         "for Perfetto, which shows a unit of time as a millisecond",
     )
+
+
+def _plain_or_ms(text: str) -> float:
+    """Parse a plain number, or a time such as "43.5 ms" in ms."""
+    return float(f"{typed_amount('time', text, 's', 1e-3):.12g}")
 
 
 def _durations(options: argparse.Namespace, schedule: Schedule) -> Durations:

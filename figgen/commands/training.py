@@ -17,11 +17,11 @@ from figgen.scenarios.options.own_model import SIZES, OwnModel, kind_of_size
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
-from figgen.scenarios.options.typed import typed_batch
+from figgen.scenarios.options.typed import typed_amount, typed_batch
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED
 from figgen.scenarios.runs.class_ends import UNKNOWN
 from figgen.scenarios.taking.options import LAYOUT, answers_of, options_of, taken_from
-from figgen.units import format_quantity, parse_quantity
+from figgen.units import format_quantity
 
 MOST_LISTED = 16
 UNLISTED = ("model", "accelerator", "nic", "software", "recompute")
@@ -273,14 +273,8 @@ def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
 
 
 def seconds_of(text: str | None) -> float | None:
-    """Parse a time such as `9.5 s`, or a plain number of seconds.
+    """Parse a time such as `9.5 s` or `2h30`, or a plain number of seconds.
 
     Raises InputError for other text.
     """
-    if text is None:
-        return None
-    try:
-        plain = text.replace(".", "", 1).isdigit()
-        return float(parse_quantity(f"{text} s" if plain else text, "s").value)
-    except ValueError:
-        raise InputError("step_time", expected="a time such as 9.5 s", got=text) from None
+    return None if text is None else typed_amount("step_time", text, "s", 1.0)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from figgen.errors import InputError
 from figgen.quantity_shown import NBSP, format_number, power_of_ten, shown
-from figgen.quantity_text import read_quantity
+from figgen.quantity_text import read_one
 from figgen.quantity_units import MEASURED, is_counted
 
 NAME, NUMBER, PI = "name", "number", "pi"
@@ -227,7 +227,7 @@ def substituted(unit: str, value: float) -> str:
 def is_exact(written: str, value: float) -> bool:
     """Return whether parsing the text gives exactly the value."""
     try:
-        read = read_quantity(written.replace("(", "").replace(")", "")).value
+        read = read_one(written.replace("(", "").replace(")", "")).value
     except InputError:
         return False
     return read == value or abs(read - value) <= 1e-12 * max(abs(read), abs(value))

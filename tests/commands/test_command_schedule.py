@@ -64,6 +64,7 @@ def test_every_schedule_answers_with_the_promised_keys(capsys, name):
         ("1f1b", ("--backward", "2"), 11 * 3),
         ("1f1b", ("--backward", "1", "--weight", "1"), 11 * 3),
         ("1f1b", ("--forward", "1", "--backward", "1"), 11 * 2),
+        ("1f1b", ("--forward", "10 ms", "--backward", "0,02 s"), 11 * 30),
         ("1f1b", ("--weight", "0"), 11 * 2),
         ("gpipe", ("--forward", "0.5", "--backward", "1.5"), 11 * 2),
         # ZB1P: M(F + I + W) + (P − 1)(F + I − W).

@@ -75,7 +75,7 @@ def test_a_run_of_a_file_is_judged_by_its_own_time(
     [
         ((), "measured speed"),
         (("--tokens-per-s", "1", "--mfu", "40%"), "tokens_per_s and mfu"),
-        (("--tokens-per-s", "many"), "expected a number"),
+        (("--tokens-per-s", "many"), "tokens/s or TFLOP/s per GPU"),
         (("--step-time", "soon"), "expected a time"),
     ],
 )

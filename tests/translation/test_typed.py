@@ -74,7 +74,8 @@ def test_pages_read_what_the_command_line_reads(tmp_path: Path) -> None:
     cases += [("typed_count", [name, text]) for name, text in itertools.product(names, counts)]
     cases += [("typed_batch", [text, *of]) for text in batches for of in ((8192, 4), (4096, 3))]
     cases += [
-        ("typed_amount", ["latency", text, "s", 1e-6]) for text in ("3", "3 µs", "0,5", "3 GB")
+        ("typed_amount", ["latency", text, "s", 1e-6])
+        for text in ("3", "3 µs", "0,5", "3 GB", "2h30", "1:30", "5m", "fast", "")
     ]
     cases += [
         ("typed_amount", ["tokens", text, "token", 1e9])
@@ -84,7 +85,18 @@ def test_pages_read_what_the_command_line_reads(tmp_path: Path) -> None:
     cases += [("typed_amount", ["price", text, "1", 1.0]) for text in prices]
     cases += [
         ("typed_measure", ["--x", text, unit])
-        for text in ("8 GiB", "8", "43,5 ms", "400 Gbps", "-3 B", "1e31 B", "x", "3 gb")
+        for text in (
+            "8 GiB",
+            "8",
+            "43,5 ms",
+            "3 d",
+            "1:30:00",
+            "400 Gbps",
+            "-3 B",
+            "1e31 B",
+            "x",
+            "3 gb",
+        )
         for unit in ("B", "s", "B/s")
     ]
     cases += [
@@ -132,6 +144,28 @@ def test_a_batch_that_is_none_gets_a_message_of_its_own(
     assert repr(text) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("9.5", 9.5),
+        ("9,5", 9.5),
+        ("43,5 ms", 0.0435),
+        ("5m", 300),
+        ("3 d", 259_200),
+        ("1 hr", 3600),
+    ],
+)
+def test_the_field_of_a_time_takes_what_people_write(text: str, seconds: float) -> None:
+    assert typed_amount("step_time", text, "s", 1.0) == seconds
+
+
+@pytest.mark.parametrize("text", ["fast", "", "1:30", "2h75", "1:75:00", "3 weeks"])
+def test_what_is_no_time_gets_a_message_about_times(text: str) -> None:
+    with pytest.raises(InputError, match=r"a time, such as 43\.5 ms, 2h30 or 1:30:00") as caught:
+        typed_amount("step_time", text, "s", 1.0)
+    assert caught.value.got == text
+
+
 def test_thousands_in_the_german_way_are_asked_about_in_a_count_only() -> None:
     with pytest.raises(InputError, match="did you mean 1,000 or 1"):
         typed_count("nodes", "1.000")
@@ -148,6 +182,9 @@ def test_a_rate_of_work_may_be_written_as_datasheets_do() -> None:
     for text in ("1979 TFLOPS", "1979 TFLOPs", "1.979 PFLOP/s"):
         assert typed_measure("--peak", text, "FLOP/s") == 1979e12
     assert typed_speed("412 TFLOPS/GPU") == ("tflops", 412e12)
+    assert typed_speed("1m30s") == ("step_time", 90)
+    with pytest.raises(InputError, match="the time of a step, tokens/s or TFLOP/s"):
+        typed_speed("fast")
     with pytest.raises(InputError):
         typed_measure("--bytes", "8 GFLOPS", "B")
 

@@ -93,7 +93,25 @@
     pre.prepend(nav);
   }
 
+  // On a tool's page, a second link skips the line of tools and the answer too, to the first field of the form.
+  function skipToForm() {
+    const tool = one("article .tool"), skip = one(".md-skip");
+    if (!tool || !skip) return;
+    const link = skip.cloneNode();
+    link.href = `#${tool.id}`;
+    link.textContent = "Skip to the form";
+    link.addEventListener("click", (event) => {
+      const fields = [".tool-form select, .tool-form input", "input, select"].flatMap((selector) => all(selector, tool));
+      const field = fields.find((each) => each.checkVisibility());
+      if (!field) return; // the tool is loading
+      event.preventDefault();
+      field.focus();
+    });
+    skip.after(link);
+  }
+
   function begin() {
+    skipToForm();
     places = all(".md-sidebar--secondary [href*='#']").flatMap((link) => {
       const heading = document.getElementById(decodeURIComponent(link.hash.slice(1)));
       return heading ? [{ link, heading }] : [];

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from figgen.errors import InputError
-from figgen.quantity_text import plain_digits, read_quantity
+from figgen.quantity_text import Quantity, plain_digits, read_quantity, read_time
 from figgen.quantity_units import plural
 
 COUNTED: dict[str, tuple[str, ...]] = {
@@ -27,6 +27,8 @@ COUNTED: dict[str, tuple[str, ...]] = {
 
 MOST = 1e30
 """The largest quantity that a field accepts; larger ones might overflow arithmetic."""
+
+A_TIME = "a time, such as 43.5 ms, 2h30 or 1:30:00 (hours, minutes, seconds)"
 
 _GERMAN = re.compile(r"\s*\d{1,3}(?:\.\d{3})+\s*")
 _PREFIXED = re.compile(r"\s*[\d.,]+\s*[kKMGBT]\s*")
@@ -80,13 +82,31 @@ def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
     """
     counted = unit == "token" and re.fullmatch(_PREFIXED, text) is not None
     plain = re.sub(r"[$€£¥]", "", text) if name in ("price", "budget", "money") else text
-    found = read_quantity(f"{text} tokens" if counted else plain)
+    found = _quantity(name, f"{text} tokens" if counted else plain, unit)
     if found.unit == "1":
         return found.value
     if found.unit != unit:
         expected = "a number without a unit" if unit == "1" else f"a quantity in {unit}"
         raise InputError(name, expected=expected, got=text, key=name)
     return found.value / scale
+
+
+def _quantity(name: str, text: str, unit: str) -> Quantity:
+    """Return the quantity in the text of a field in the SI `unit`.
+
+    In the field of a time, "3 d" and "5m" have one meaning only. Raises InputError for a text that
+    is none.
+    """
+    if unit != "s":
+        return read_quantity(text)
+    seconds = read_time(text)
+    if seconds is not None:
+        return Quantity(seconds, "s")
+    try:
+        return read_quantity(text)
+    except InputError as error:
+        near = error.nearest
+        raise InputError(name, expected=A_TIME, got=text, nearest=near, key=name) from None
 
 
 def work_rate(text: str) -> str:
@@ -101,8 +121,10 @@ def typed_measure(name: str, text: str, unit: str) -> float:
     implausible.
     """
     try:
-        found = read_quantity(work_rate(text) if unit == "FLOP/s" else text)
+        found = _quantity(name, work_rate(text) if unit == "FLOP/s" else text, unit)
     except InputError as error:
+        if error.key:
+            raise
         raise InputError(
             f"{name}: {error.what}", expected=error.expected, got=error.got, nearest=error.nearest
         ) from None

@@ -6,7 +6,7 @@ import re
 
 from figgen.errors import InputError
 from figgen.quantity_shown import shown, span_shown
-from figgen.quantity_text import read_quantity
+from figgen.quantity_text import read_quantity, read_time
 from figgen.scenarios.options.typed import work_rate
 from figgen.scenarios.runs.class_ends import UNKNOWN
 from figgen.scenarios.verdict.like import LikeRun
@@ -83,8 +83,14 @@ def typed_speed(text: str, usual: str = "tokens_per_s") -> tuple[str, float]:
     a percentage (mfu). Raises InputError for anything else.
     """
     plain = re.sub(r"\s*(?:/|per)\s*GPUs?\s*$", "", text.strip())
+    seconds = read_time(plain)
+    if seconds is not None:
+        return "step_time", seconds
     tokens = re.fullmatch(_TOKEN_RATE, plain)
-    found = read_quantity(tokens[1] if tokens else work_rate(plain))
+    try:
+        found = read_quantity(tokens[1] if tokens else work_rate(plain))
+    except InputError as error:
+        raise _no_speed(text, error.nearest) from None
     if tokens and found.unit == "1":
         return "tokens_per_s", found.value
     if found.unit == "s":
@@ -96,8 +102,13 @@ def typed_speed(text: str, usual: str = "tokens_per_s") -> tuple[str, float]:
     if found.unit in ("1", ""):
         scaled = {"tflops": 1e12, "mfu": 0.01 if found.value > 1 else 1.0}
         return usual, found.value * scaled.get(usual, 1.0)
-    raise InputError(
+    raise _no_speed(text, ())
+
+
+def _no_speed(text: str, nearest: tuple[str, ...]) -> InputError:
+    return InputError(
         "what you measured",
         expected="the time of a step, tokens/s or TFLOP/s per GPU, or MFU in %",
         got=text,
+        nearest=nearest,
     )

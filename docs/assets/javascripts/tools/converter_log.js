@@ -24,7 +24,7 @@ const speedOf = ({ steps, tokens_per_s_per_gpu: rate, step_time_s: time, flops_p
 
 function isSpeed(text) {
   try {
-    return /[a-z%]\s*$/i.test(text) && Boolean(typed_speed(text));
+    return /[a-df-z%:]/i.test(text) && Boolean(typed_speed(text));
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return false;

@@ -3,7 +3,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { collective_sentence, full_bus_bandwidth } from "../models/collectives/measured_words.js";
-import { bare_bytes, typed_count, typed_measure } from "../scenarios/options/typed.js";
+import { bare_bytes, typed_measure } from "../scenarios/options/typed.js";
 import {
   algorithm_bandwidth,
   all_gather_bus_bandwidth,
@@ -33,8 +33,9 @@ export function amount(key, label, text, unit) {
 
 function count(key, label, text, least) {
   try {
-    const value = typed_count(key, text);
-    if (value >= least && value < 1e9) return value;
+    const value = typed_measure(label, text, "1");
+    // "1.000" may be one or a thousand.
+    if (value >= least && value < 1e9 && value % 1 === 0 && !text.includes(".")) return value;
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
   }

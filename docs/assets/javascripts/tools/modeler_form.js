@@ -5,7 +5,7 @@ import { shortFirst, written } from "./modeler_fields.js";
 import { onNodes } from "./modeler_hardware.js";
 import { plainNumber } from "./quantities.js";
 import { optional } from "./modeler_options.js";
-import { BATCH, number, readTyped } from "./state.js";
+import { batch, number, readTyped } from "./state.js";
 
 const NARROW = "(max-width: 44.9em)";
 
@@ -21,7 +21,7 @@ const accepted = new WeakMap();
  */
 export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1 }, groups = shortFirst(catalog)) {
   const controls = new Map();
-  const schema = { global_batch: BATCH, step_time: { ...optional(number(null, 1e-6, 1e7)), unit: "s" }, ...kinds };
+  const schema = { global_batch: batch(), step_time: { ...optional(number(null, 1e-6, 1e7)), unit: "s" }, ...kinds };
   const ofBatch = (state) => ({ sequence: state.sequence ?? catalog.models[state.model]?.sequence ?? 8192, share: shareOf(state) });
   const form = el("form", {
     class: "tool-form",

@@ -153,7 +153,7 @@ export function onlyValue(query, key, problems) {
 }
 
 /** A global batch in the forms and addresses of all tools. */
-export const BATCH = Object.freeze({ ...whole(1, 1, 10 ** 9), name: "global_batch" });
+export const batch = () => ({ ...whole(1, 1, 10 ** 9), name: "global_batch" });
 
 /**
  * `query` with numbers in the notation of fields, such as `nodes=1k`, `sequence=8k` or
@@ -161,7 +161,7 @@ export const BATCH = Object.freeze({ ...whole(1, 1, 10 ** 9), name: "global_batc
  * the number of tokens of a sequence, where a batch may be given.
  */
 export async function plainQuery(query, schema, sequenceOf = null) {
-  const kinds = sequenceOf ? { global_batch: BATCH, ...schema } : schema;
+  const kinds = sequenceOf ? { global_batch: batch(), ...schema } : schema;
   const isOdd = ([key, text]) => {
     const kind = Object.hasOwn(kinds, key) && kinds[key]; // the second of two configurations has keys after "b."
     return key.startsWith("b.") || (kind.ends && kind.read(text) === undefined);
