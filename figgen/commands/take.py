@@ -68,7 +68,7 @@ def _take(options: argparse.Namespace) -> Answer:
 
 
 def _full(options: argparse.Namespace, log: Log) -> float | None:
-    """Return the busbw at which the links of an nccl-tests table are full, or None if unknown."""
+    """Return the busbw at which the links under a table are full, or None if unknown."""
     if not isinstance(log, CollectiveLog):
         return None
     return full_busbw(
@@ -76,12 +76,12 @@ def _full(options: argparse.Namespace, log: Log) -> float | None:
     )
 
 
-KINDS = {CollectiveLog: "nccl-tests", OutOfMemory: "out of memory", TimedOut: "timeout"}
+KINDS = {OutOfMemory: "out of memory", TimedOut: "timeout"}
 
 
 def _log_answer(log: Log, line_rate: float | None) -> Answer:
     """Return the numbers of a log, with the fit if it is a table of collectives."""
-    kind = KINDS.get(type(log), "steps")
+    kind = log.program if isinstance(log, CollectiveLog) else KINDS.get(type(log), "steps")
     data: dict[str, object] = {"format": kind, "taken": {}, "assumed": {}, "left": []}
     data |= {name: value for name, value in asdict(log).items() if value is not None}
     lines = [sentence for _, sentence in log_sentences(log, line_rate)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,9 @@ from figgen import catalog
 from figgen.__main__ import main
 from figgen.scenarios.taking.log_words import HEALTHY, collective_rows, log_sentences
 from figgen.scenarios.taking.logs import CollectiveLog, read_log
+
+ORACLES = Path(__file__).parents[1] / "oracles"
+TABLES = json.loads((ORACLES / "collective_tables.json").read_text("utf-8"))["tables"]
 
 NCCL = """# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5
 # Using devices
@@ -166,3 +170,51 @@ def test_a_table_is_taken_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert shown["format"] == "nccl-tests"
     assert shown["alpha_s"] == pytest.approx(22.1e-6)
     assert [row["message_bytes"] for row in shown["rows"]] == [8, 2**20, 2**33]
+
+
+def test_an_all_gather_of_ucc_counts_the_part_of_a_rank_and_newer_all_to_alls_all_parts() -> None:
+    """ucc_pt_generator_exp.cc, get_src_count: count or count × ranks elements, printed as size."""
+    head = "       Count        Size                Time, us                           {}, GB/s\n"
+    # Eight ranks with 1 MiB each in 100 µs: 7 MiB over a rank's links, which are 73.40 GB/s.
+    for name, size, bandwidth, collective in (
+        ("Allgather", 2**20, "Bandwidth", "all-gather"),
+        ("Allgather", 2**20, "Bus Bandwidth", "all-gather"),
+        ("Alltoall", 2**20, "Bandwidth", "all-to-all"),
+        ("Alltoall", 2**23, "Bus Bandwidth", "all-to-all"),
+        ("Reduce_scatter", 2**23, "Bus Bandwidth", "reduce-scatter"),
+    ):
+        row = f"{size // 4} {size} 100.00 99.00 101.00 73.40 74.14 72.67\nTotal time: 0.1 ms\n"
+        log = read_log(f"Collective:   {name}\n{head.format(bandwidth)}{row}")
+        assert isinstance(log, CollectiveLog)
+        assert (log.collective, log.ranks) == (collective, 8), name
+        assert log.rows[0].message_bytes == 2**23
+        assert log.rows[0].algorithm_bandwidth == pytest.approx(2**23 / 100e-6)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table["source"][19:] for table in TABLES])
+def test_tables_of_other_programs_are_read_as_published(table: dict[str, Any]) -> None:
+    log = read_log(table["text"])
+    assert isinstance(log, CollectiveLog)
+    assert log.program == table["program"]
+    assert (log.collective, log.ranks) == (table["collective"], table["ranks"])
+    assert log.ranks_per_node == table["ranks_per_node"]
+    for row in log.rows:
+        assert row.algorithm_bandwidth == pytest.approx(row.message_bytes / row.time_s, rel=2e-3)
+        factor = {"all-reduce": 2.0}.get(log.collective, 1.0)
+        if log.ranks:
+            moved = factor * (log.ranks - 1) / log.ranks * row.message_bytes / row.time_s
+            assert row.bus_bandwidth == pytest.approx(moved, rel=2e-3)
+    said = [sentence for _, sentence in log_sentences(log, None)]
+    assert said[0].startswith(f"Read as {table['program']}: ")
+    assert any("with -F" in one for one in said) == ("without -F" in table["states"])
+    if len(log.rows) == 1:
+        assert not any("latency α" in one for one in said)
+
+
+def test_the_latency_of_a_table_of_ucc_is_its_shortest_time() -> None:
+    """PR 223's all-to-all begins at half of its best rate and shows none, PR 166's does."""
+    (bare,) = [table for table in TABLES if table["source"].endswith("166")]
+    log = read_log(bare["text"])
+    assert isinstance(log, CollectiveLog)
+    assert log.fit is not None
+    assert log.fit[0] == pytest.approx(6.48e-6)

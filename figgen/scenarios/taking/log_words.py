@@ -17,7 +17,7 @@ Rings on eight H200 and B200 reach 0.75 to 0.82 of NVLink (the catalog's measure
 def log_sentences(log: Log, line_rate: float | None) -> list[tuple[str, str]]:
     """Return sentences about a log, answer first, each with its kind: plain, good or warning.
 
-    `line_rate` is the busbw, B/s, at which the links under a table of nccl-tests are full.
+    `line_rate` is the busbw, B/s, at which the links under a table of collectives are full.
     """
     if isinstance(log, CollectiveLog):
         return _collective(log, line_rate)
@@ -53,13 +53,18 @@ def _collective(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, 
     largest = log.rows[-1]
     ranks = f" of {log.ranks:,} ranks" if log.ranks else ""
     where = f" on nodes of {log.ranks_per_node:,}" if log.ranks_per_node else ""
+    name = log.collective or "an unnamed collective"
     sizes = "1 size" if len(log.rows) == 1 else f"{len(log.rows)} sizes"
     read = (
         "plain",
-        f"Read as nccl-tests: {log.collective or 'an unnamed collective'}{ranks}{where}, {sizes}.",
+        f"Read as {log.program}: {name}{ranks}{where}, {sizes}.",
     )
     if not _best(log):
-        alone = "The bus bandwidth is zero: each process ran alone. Build nccl-tests with MPI=1."
+        alone = (
+            "The table has no bandwidths, from which the ranks follow: run ucc_perftest with -F."
+            if log.program == "ucc_perftest"
+            else "The bus bandwidth is zero: each process ran alone. Build nccl-tests with MPI=1."
+        )
         return [read, ("warning", alone)]
     return [
         read,
@@ -70,7 +75,7 @@ def _collective(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, 
             f"{shown(largest.time_s, 's')}: algbw {shown(largest.algorithm_bandwidth, 'B/s')}, "
             f"busbw {shown(largest.bus_bandwidth, 'B/s')}.",
         ),
-        ("plain", _latency(log)),
+        *([("plain", _latency(log))] if len(log.rows) > 1 else []),
     ]
 
 
@@ -78,10 +83,11 @@ def _latency(log: CollectiveLog) -> str:
     """Return a table's latency and the sizes that it bounds, or that the table shows none."""
     if log.fit is None:
         smallest = log.rows[0]
+        tests = log.program == "nccl-tests"
         return (
             f"The smallest message, {shown(smallest.message_bytes, 'B')}, already moves at "
             f"{smallest.bus_bandwidth / _best(log):.0%} of the best busbw, so the table does not "
-            "show the latency α: run it from 8 bytes on (-b 8)."
+            f"show the latency α: run it from {'8 bytes on (-b 8)' if tests else 'small sizes on'}."
         )
     latency, slope = log.fit
     bound = [row.message_bytes for row in log.rows if 2 * latency >= row.time_s]

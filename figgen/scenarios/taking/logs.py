@@ -1,4 +1,6 @@
-"""Reads logs of nccl-tests, step lines of frameworks, and PyTorch's out-of-memory message.
+"""Reads tables of collectives, step lines of frameworks, and PyTorch's out-of-memory message.
+
+The tables are those of nccl-tests, rccl-tests, MSCCL++'s mscclpp-test, and UCC's ucc_perftest.
 
 The frameworks are Megatron-LM, Megatron-DeepSpeed, GPT-NeoX, NeMo, nanotron, torchtitan, DeepSpeed,
 MaxText, torchtune, LLM Foundry, OLMo, ms-swift, LitGPT, nanoGPT, fairseq2, veRL and the trainer of
@@ -17,10 +19,11 @@ from figgen.scenarios.texts.entry import is_whole
 
 COLLECTIVES = (
     ("all_reduce", "all-reduce"), ("all_gather", "all-gather"),
+    ("allreduce", "all-reduce"), ("allgather", "all-gather"), ("bcast", "broadcast"),
     ("reduce_scatter", "reduce-scatter"), ("alltoall", "all-to-all"), ("broadcast", "broadcast"),
     ("sendrecv", "send-recv"), ("reduce", "reduce"), ("gather", "gather"), ("scatter", "scatter"),
 )  # fmt: skip
-"""Collectives by the names of nccl-tests' programs, longer names first."""
+"""Collectives by the names that the programs have or print, longer names first."""
 
 
 SHARED = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
@@ -29,7 +32,7 @@ SHARED = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedTime:
-    """A row of nccl-tests: message size, time and both bandwidths, out of place."""
+    """A row of a table: message size as nccl-tests counts it, time and both bandwidths."""
 
     message_bytes: int
     time_s: float
@@ -39,8 +42,9 @@ class SizedTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveLog:
-    """A table of nccl-tests; `ranks` and `ranks_per_node` are 0 if the log does not give them."""
+    """A table of `program`; `ranks` and `ranks_per_node` are 0 if the log does not give them."""
 
+    program: str
     collective: str
     ranks: int
     ranks_per_node: int
@@ -51,12 +55,13 @@ class CollectiveLog:
         """α in seconds and 1/β in bytes/s of the time α + β·bytes of a message.
 
         α is the shortest time, and β follows from the additional time of the largest message. A
-        table whose smallest message takes up to twice the time of its bytes alone shows no α: None.
+        table of one size, or whose smallest message takes up to twice the time of its bytes alone,
+        shows no α: None.
         """
         latency = min(row.time_s for row in self.rows)
         largest, smallest = self.rows[-1], self.rows[0]
         best = max(row.bus_bandwidth for row in self.rows)
-        if len(self.rows) > 1 and smallest.bus_bandwidth > 0.5 * best:
+        if len(self.rows) < 2 or smallest.bus_bandwidth > 0.5 * best:
             return None
         rest = largest.time_s - latency
         return latency, largest.message_bytes / rest if rest > 0 else largest.algorithm_bandwidth
@@ -100,8 +105,10 @@ UNITS = {
 
 def read_log(text: str) -> Log | None:
     """Return the log in a text, or None."""
-    if re.search(r"\bsize\s+count\s+type\b", text) is not None:
+    if re.search(r"\bsize\s+count\s+(?:type|time)\b", text) is not None:
         return _collective(text)
+    if re.search(r"\bCount\s+Size\s+Time, us", text) is not None:
+        return _ucc(text)
     # Comments of a script may contain the output of an earlier run.
     text = "\n".join([line for line in text.split("\n") if not line.lstrip().startswith("#")])
     if "out of memory" in text and "Tried to allocate" in text:
@@ -113,25 +120,30 @@ def read_log(text: str) -> Log | None:
     return _litgpt(text) or _step_lines(text) or _trainer(text) or _progress(text)
 
 
+def _words(line: str) -> list[str]:
+    """Return the words of a line; mpirun and srun prefix each line with the process number."""
+    return re.sub(r"^\s*(?:\[[\d,]+\](?:<stdout>)?:?|\d+:)\s", "", line).split()
+
+
 def _collective(text: str) -> CollectiveLog | None:
+    """Read nccl-tests, and mscclpp-test, which prints neither type nor root and only one time."""
+    msccl = re.search(r"\bsize\s+count\s+time\b", text) is not None
     rows: list[SizedTime] = []
     for line in text.split("\n"):
-        # mpirun and srun prefix each line with the process number.
-        words = re.sub(r"^\s*(?:\[[\d,]+\](?:<stdout>)?:?|\d+:)\s", "", line).split()
+        words = _words(line)
         # size count type redop root, then twice: time algbw busbw wrong. Times from a millisecond
         # on have no decimals, and what is wrong may be N/A.
-        if len(words) < 11 or not is_whole(words[0]) or not is_whole(words[1]):
+        least = 5 if msccl else 11
+        if len(words) < least or not is_whole(words[0]) or not is_whole(words[1]):
             continue
-        time, rate, bus = words[-8], words[-7], words[-6]
+        time, rate, bus = words[2:5] if msccl else words[-8:-5]
         plain = [re.fullmatch(r"\d+(\.\d+)?", one) is not None for one in (time, rate, bus)]
         if int(words[0]) and all(plain):
             rows.append(_row(int(words[0]), float(time), float(rate), float(bus)))
     if not rows:
         return None
     found = re.search(r"([a-z_]{3,20})_perf", text)
-    name = found[1] if found is not None else ""
-    named = [ours for theirs, ours in COLLECTIVES if theirs in name]
-    collective = named[0] if named else ""
+    collective = _named(found[1] if found is not None else "")
     ranks = re.findall(r"\bRank\s+\d+\s.*?\bPid\b", text)
     many = len(ranks)
     if many < 2 or not collective:
@@ -140,10 +152,64 @@ def _collective(text: str) -> CollectiveLog | None:
     nodes = len(set(hosts))
     even = nodes > 0 and len(hosts) == many and many % nodes == 0
     return CollectiveLog(
+        program="mscclpp-test" if msccl else "nccl-tests",
         collective=collective,
         ranks=many,
         ranks_per_node=many // nodes if even else 0,
         rows=tuple(rows),
+    )
+
+
+def _named(name: str) -> str:
+    found = [ours for theirs, ours in COLLECTIVES if theirs in name]
+    return found[0] if found else ""
+
+
+def _ucc(text: str) -> CollectiveLog | None:
+    """Read ucc_perftest, whose sizes are one rank's part in all-gathers and older all-to-alls.
+
+    Its bandwidth, printed with -F only, is the bus bandwidth: N − 1 such parts in a time.
+    """
+    found = re.search(r"Collective:\s*([A-Za-z_]{3,20})", text)
+    collective = _named(found[1].lower() if found is not None else "")
+    rows: list[SizedTime] = []
+    for line in text.split("\n"):
+        words = _words(line)  # count, size, three times and three bandwidths
+        numbers = [re.fullmatch(r"\d+(\.\d+)?", one) is not None for one in words]
+        if len(words) not in (5, 8) or not all(numbers[:5]) or not float(words[2]):
+            continue
+        size, time = int(float(words[1])), float(words[2])
+        bus = float(words[5]) if len(words) == 8 and numbers[5] else 0.0
+        if size:
+            rows.append(_row(size, time, size / time / 1e3, bus))
+    if not rows:
+        return None
+    last = rows[-1]
+    factor = last.bus_bandwidth / last.algorithm_bandwidth
+    older = "Bus Bandwidth" not in text or factor > 1.02
+    parts = collective == "all-gather" or (collective == "all-to-all" and older)
+    ranks = 0
+    if not parts:
+        collective, ranks = _by_rates(last, collective, 0)
+    elif factor:
+        ranks = round(factor) + 1
+        rows = [_times(row, ranks) for row in rows]
+    return CollectiveLog(
+        program="ucc_perftest",
+        collective=collective,
+        ranks=ranks,
+        ranks_per_node=0,
+        rows=tuple(rows),
+    )
+
+
+def _times(row: SizedTime, ranks: int) -> SizedTime:
+    """Return a row with one rank's part as a row with the message of all ranks."""
+    return SizedTime(
+        message_bytes=ranks * row.message_bytes,
+        time_s=row.time_s,
+        algorithm_bandwidth=ranks * row.algorithm_bandwidth,
+        bus_bandwidth=row.bus_bandwidth,
     )
 
 

@@ -6,7 +6,7 @@ import { el } from "./dom.js";
 import { jobIn } from "./job_carried.js";
 import { readLog, told } from "./logs.js";
 
-const EXPECTED = "Expected a table of nccl-tests, step lines of a training framework, a speed such as 7000 tokens/s, or PyTorch's message of an out-of-memory error or a time-out.";
+const EXPECTED = "Expected a table of nccl-tests, mscclpp-test or ucc_perftest, step lines of a training framework, a speed such as 7000 tokens/s, or PyTorch's message of an out-of-memory error or a time-out.";
 
 /** { shown, log } of a text: elements, and the log if it is one; `lineRate` is that of `readLog`. */
 export async function readBrought(text, lineRate) {

@@ -1,4 +1,4 @@
-// The content of a pasted log: a table of nccl-tests, step lines of training, or PyTorch's out-of-memory
+// The content of a pasted log: a table of collectives, step lines of training, or PyTorch's out-of-memory
 // message, with the command line's reader and words. Loaded when a text is pasted.
 
 import { collective_rows, log_sentences } from "../scenarios/taking/log_words.js";
@@ -10,7 +10,7 @@ export const told = ([kind, sentence]) => el("div", { class: `tool-message is-${
 
 /**
  * The content of a text that is a log: { log, shown }, with elements for the page; null for other texts.
- * `lineRate(log)` is the busbw at which the links under a table of nccl-tests are full, or null.
+ * `lineRate(log)` is the busbw at which the links under a table of collectives are full, or null.
  */
 export function readLog(text, lineRate = () => null) {
   const log = read_log(text);
