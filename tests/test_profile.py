@@ -23,6 +23,7 @@ from figgen.models.profiles.profile_beside import (
     common_calls,
     waiting,
 )
+from figgen.models.profiles.profile_findings import OVERLAPPED, savings_of
 from figgen.models.profiles.profile_words import profile_answer
 from figgen.models.profiles.trace_kinds import TYPE_BYTES, Group, axis_of, bytes_of, collective_of
 from figgen.models.profiles.trace_reader import trace_events
@@ -153,6 +154,9 @@ def test_the_first_sentence_tells_waiting_from_sending(recorded: dict[str, RankP
         f"first why ranks come late; overlapping the rest saves up to "
         f"{format_quantity((rank.exposed_s - waited) / 2, 's', 'time')}, {rest:.1%}."
     )
+    (saving,) = savings_of(rank, waiting(common_calls(ranks)))
+    assert saving.change == OVERLAPPED
+    assert saving.share == pytest.approx(rest, abs=1e-4)  # by hand: whole microseconds
     alone = profile_answer(rank, 1, [], format_quantity).text
     assert "waiting" not in alone
     assert "The change that saves most is overlapped communication" in alone

@@ -200,14 +200,14 @@ def gapped(long_us: float) -> RankProfile:
 def test_a_long_gap_is_no_launch_that_cuda_graphs_would_save() -> None:
     found = gapped(5000)
     assert (found.launch_s, found.stall_s) == (pytest.approx(5e-3), pytest.approx(5e-3))
-    assert savings_of(found) == ()
+    assert savings_of(found, []) == ()
     assert [remark.topic for remark in remarks_of(found)] == ["steps", "stalls"]
     assert "is before softmax" in remarks_of(found)[1].text
     answer = profile_answer(found, 1, [], format_quantity).text
     assert "The largest loss is gaps in which the host did something else" in answer
     short = gapped(500)
     assert short.stall_s == 0
-    assert savings_of(short)[0].change.startswith("CUDA graphs")
+    assert savings_of(short, [])[0].change.startswith("CUDA graphs")
 
 
 def test_a_recording_without_marks_is_no_step() -> None:
@@ -360,7 +360,7 @@ def test_a_step_ends_with_the_last_kernel_that_it_launched(recorded: RankProfile
 
 
 def test_what_would_be_saved_of_the_recorded_step(recorded: RankProfile) -> None:
-    savings = {one.change: one for one in savings_of(recorded)}
+    savings = {one.change: one for one in savings_of(recorded, [])}
     assert next(iter(savings)) == "torch.compile"
     assert savings["torch.compile"].share == pytest.approx(0.295, abs=0.01)
     # Its attention has no mask, and its optimizer is fused.
@@ -377,7 +377,7 @@ def test_a_masked_attention_and_an_unfused_optimizer_could_be_faster() -> None:
             event("kernel", "gemm", 76, 24),
         ]
     )
-    savings = {one.change: one.seconds for one in savings_of(found)}
+    savings = {one.change: one.seconds for one in savings_of(found, [])}
     assert savings["a fused optimizer (fused=True)"] == pytest.approx(36e-6 * 11 / 18)
     assert savings["flash attention without a mask"] == pytest.approx(40e-6 * 0.68)
 

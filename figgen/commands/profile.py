@@ -77,7 +77,7 @@ def _read(options: argparse.Namespace) -> Answer:
             one.kind: {"seconds": one.seconds, "share": one.share, "bound": one.bound}
             for one in kinds_together([rank.all_kinds for rank in ranks])
         },
-        "savings": [asdict(saving) for saving in savings_of(worst)],
+        "savings": [asdict(saving) for saving in savings_of(worst, waits)],
         "remarks": [asdict(remark) for remark in remarks_of(worst)],
         "ranks": [_rank_data(rank, common) for rank in ranks],
         "waiting": [asdict(row) for row in waits],

@@ -49,6 +49,15 @@ class Waiting:
     calls: int
 
 
+def waited_s(name: str, waits: Iterable[Waiting]) -> float:
+    """Return how many seconds the rank of this name waits for others."""
+    seconds = 0.0
+    for one in waits:
+        if one.name == name:
+            seconds += one.waited_s
+    return seconds
+
+
 def common_calls(ranks: Iterable[RankProfile]) -> Common:
     """Return the calls of groups that two or more ranks recorded the same number of times."""
     held: dict[str, dict[str, Calls]] = {}

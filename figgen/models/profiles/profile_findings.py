@@ -13,6 +13,7 @@ from figgen.models.profiles.kernel_kinds import (
     short_name,
 )
 from figgen.models.profiles.profile import RankProfile
+from figgen.models.profiles.profile_beside import Waiting, waited_s
 
 TELLING = 0.02
 """Savings and remarks below this share of a step are not worth naming."""
@@ -50,12 +51,16 @@ class Remark:
     text: str
 
 
-def savings_of(rank: RankProfile) -> tuple[TimeSaving, ...]:
-    """Return the savings of at least 2% of a step, largest first."""
+def savings_of(rank: RankProfile, waits: Sequence[Waiting]) -> tuple[TimeSaving, ...]:
+    """Return the savings of at least 2% of a step, largest first.
+
+    `waits` are how long this and other ranks wait for each other, which no overlap shortens.
+    """
     found: list[TimeSaving] = []
     step_s = rank.wall_s / rank.steps
-    for rule in (_fusing, _unmasking, _fusing_the_optimizer, _launching, _overlapping):
-        saving = rule(rank)
+    overlapping = _overlapping(rank, waited_s(rank.name, waits))
+    others = [rule(rank) for rule in (_fusing, _unmasking, _fusing_the_optimizer, _launching)]
+    for saving in [*others, overlapping]:
         if saving is not None and saving.seconds >= TELLING * step_s:
             found.append(saving)
     return tuple(sorted(found, key=lambda saving: -saving.seconds))
@@ -117,10 +122,12 @@ def _launching(rank: RankProfile) -> TimeSaving | None:
     return _saving(rank, seconds, change, because, "guide/reading-a-profile")
 
 
-def _overlapping(rank: RankProfile) -> TimeSaving | None:
-    """Return what overlapping all communication would save."""
-    seconds = rank.exposed_s / rank.steps
-    because = "all exposed communication, waiting included"
+def _overlapping(rank: RankProfile, waited: float) -> TimeSaving | None:
+    """Return what overlapping all communication would save if the rank waits for `waited` s."""
+    seconds = max(0.0, rank.exposed_s - waited) / rank.steps
+    because = "all exposed communication"
+    if waited > 0:
+        because += ", less the waiting for other ranks"
     return _saving(rank, seconds, OVERLAPPED, because, "guide/zero-fsdp")
 
 

@@ -64,10 +64,10 @@ def sections(
         _parts(ranks, worst, write),
         _calls(worst, common, write),
         _kinds(worst, write),
-        _savings(worst, write),
+        _savings(worst, waits, write),
         _gaps(worst, write),
         _modules(worst, write),
-        _waits(waits, slow, write),
+        _waits(ranks, waits, slow, write),
     ]
     return [section for section in found if len(section.rows) > 1 or section.notes]
 
@@ -134,8 +134,8 @@ def _kinds(rank: RankProfile, write: Written) -> Section:
     return _section("kinds", f"{rank.name}, kernels per step:" if rank.kinds else "", rows, 2, [])
 
 
-def _savings(rank: RankProfile, write: Written) -> Section:
-    savings = savings_of(rank)
+def _savings(rank: RankProfile, waits: Sequence[Waiting], write: Written) -> Section:
+    savings = savings_of(rank, waits)
     rows = [["what would save time", "saves", "of the step"]]
     rows += [[one.change, _time(one.seconds, write), f"{one.share:.1%}"] for one in savings]
     return _section("savings", "", rows, 1, [f"{one.change}: {one.because}" for one in savings])
@@ -157,10 +157,14 @@ def _modules(rank: RankProfile, write: Written) -> Section:
     return _section("modules", "", rows, 1, [])
 
 
-def _waits(waits: Sequence[Waiting], slow: SlowRank | None, write: Written) -> Section:
-    rows = [["waits for others", "in all", "came last"]]
+def _waits(
+    ranks: Sequence[RankProfile], waits: Sequence[Waiting], slow: SlowRank | None, write: Written
+) -> Section:
+    steps = {rank.name: rank.steps for rank in ranks}
+    rows = [["waits for others", "per step", "came last"]]
     for row in sorted(waits, key=lambda row: row.waited_s):
-        rows.append([row.name, _time(row.waited_s, write), f"{row.last} of {row.calls}"])
+        waited = _time(row.waited_s / steps[row.name], write)
+        rows.append([row.name, waited, f"{row.last} of {row.calls}"])
     notes = [] if slow is None else [_slow(slow, write)]
     return _section("waits", "", rows, 1, notes)
 

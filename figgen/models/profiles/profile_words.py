@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from figgen.models.profiles.kernel_times import KindTime
 from figgen.models.profiles.profile import RankProfile
 from figgen.models.profiles.profile_against import SlowRank, causes
-from figgen.models.profiles.profile_beside import Waiting, idle_page
+from figgen.models.profiles.profile_beside import Waiting, idle_page, waited_s
 from figgen.models.profiles.profile_findings import OVERLAPPED, TimeSaving, savings_of
 
 LATE = 0.25
@@ -77,12 +77,15 @@ def profile_answer(
     if seconds > 0:
         text += f". The largest loss is {words}: {seconds / rank.wall_s:.1%} of the {part}"
         if "communication" in words:
-            waited = min(seconds, _waited_s(rank, waits))
+            waited = min(seconds, waited_s(rank.name, waits))
         if waited > 0:
             text += f", up to {waited / seconds:.0%} of it waiting for other ranks"
-    savings = savings_of(rank)
+    late = waited > LATE * rank.exposed_s
+    if late:
+        text += ". Find out first why ranks come late"
+    savings = savings_of(rank, waits)
     if savings:
-        text += f". {_advice(rank, savings[0], waited, write)}"
+        text += _advice(savings[0], late, write)
     return ProfileAnswer(text=f"{text}.", page=page if seconds > 0 else "")
 
 
@@ -90,28 +93,12 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
 
 
-def _advice(
-    rank: RankProfile,
-    best: TimeSaving,
-    waited_s: float,
-    write: Callable[[float, str, str], str],
-) -> str:
-    """Return what to do first, when the largest loss includes `waited_s` of waiting."""
-    seconds, words = best.seconds, f"The change that saves most is {best.change}:"
-    if best.change == OVERLAPPED and waited_s > LATE * rank.exposed_s:
-        seconds -= waited_s / rank.steps
-        words = "Find out first why ranks come late; overlapping the rest saves"
-    saved = write(seconds, "s", "time")
-    return f"{words} up to {saved}, {seconds * rank.steps / rank.wall_s:.1%}"
-
-
-def _waited_s(rank: RankProfile, waits: Sequence[Waiting]) -> float:
-    """Return the most that a rank may wait in its calls."""
-    seconds = 0.0
-    for one in waits:
-        if one.name == rank.name:
-            seconds += one.waited_s
-    return seconds
+def _advice(best: TimeSaving, late: bool, write: Callable[[float, str, str], str]) -> str:
+    """Return what saves most, after the advice to find out why ranks come late, if they do."""
+    words = f". The change that saves most is {best.change}:"
+    if late and best.change == OVERLAPPED:
+        words = "; overlapping the rest saves"
+    return f"{words} up to {write(best.seconds, 's', 'time')}, {best.share:.1%}"
 
 
 def _fullest(kinds: tuple[KindTime, ...]) -> KindTime | None:

@@ -85,7 +85,7 @@ function profileOf(read, bases) {
   const said = sections(ranks, worst, common, waits, slow, write);
   const data = {
     kernels: Object.fromEntries(kinds_together(ranks.map((rank) => rank.all_kinds)).map(({ kind, seconds, share, bound }) => [kind, { seconds, share, bound }])),
-    savings: savings_of(worst), remarks: remarks_of(worst),
+    savings: savings_of(worst, waits), remarks: remarks_of(worst),
     ranks: ranks.map((rank) => ({ ...rank, calls: rank.calls.map((calls) => callsData(calls, common)) })),
     waiting: waits, slow_rank: slow,
   };
