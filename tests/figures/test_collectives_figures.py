@@ -95,28 +95,6 @@ def test_the_schedule_is_the_loop_of_nccl_or_its_shift(ranks: int) -> None:
             assert sent == {r: ((loops[r][step] + shift) % ranks,) for r in range(ranks)}
 
 
-@pytest.mark.parametrize(
-    ("ranks", "textbook"),
-    [(4, [1, 2, 3, 0]), (5, [1, 2, 3, 4, 0]), (8, [1, 2, 3, 4, 5, 6, 7, 0])],
-)
-def test_every_rank_of_the_proof_sends_as_much_and_finishes_its_own_chunk(
-    ranks: int, textbook: list[int]
-) -> None:
-    table = build("ring-proof-by-rank", {"ranks": ranks, "message_bytes": "140 GB"})
-    wanted = 2 * (ranks - 1) / ranks * 140e9
-    for rank, row in enumerate(table.rows):
-        assert row[1] == 2 * (ranks - 1)
-        assert row[2:5] == pytest.approx((wanted, wanted, wanted))
-        assert row[5] == rank
-        assert row[7] == ranks
-    assert [row[6] for row in table.rows] == textbook
-
-
-def test_140_gb_on_8_ranks_are_245_gb_sent_by_each() -> None:
-    values = build("ring-proof-by-rank", {"ranks": 8, "message_bytes": "140 GB"}).values
-    assert values["most_sent"] == values["least_sent"] == (245e9, "B")
-
-
 @pytest.mark.parametrize("ranks", range(2, 10))
 def test_messages_carry_one_contribution_more_per_step_until_they_carry_all(ranks: int) -> None:
     rows = build("ring-proof-by-step", {"ranks": ranks}).rows
@@ -175,7 +153,6 @@ FORMS: dict[str, tuple[str, dict[str, object]]] = {
         "collective-steps",
         {"collective": "all-reduce", "algorithm": "ring", "ranks": 4, "schedule": "textbook"},
     ),
-    "ring-proof-by-rank": ("ring-proof-by-rank", {}),
     "ring-proof-by-step": ("ring-proof-by-step", {}),
     "all-reduce-factor": ("all-reduce-factor", {"most_ranks": 16}),
     "ring-time-over-ranks": ("ring-time-over-ranks", {}),

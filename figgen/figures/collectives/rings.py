@@ -18,12 +18,10 @@ from figgen.models.collectives import (
     CollectiveTrace,
     State,
     bytes_per_link,
-    bytes_received_per_rank,
     bytes_sent_per_rank,
     states,
     trace,
 )
-from figgen.models.collectives.rings import SCHEDULES
 from figgen.plotting.placed import box_at, headings
 from figgen.registry import figure
 
@@ -112,58 +110,6 @@ def _first_owner(run: CollectiveTrace) -> dict[str, Named]:
         return {}
     first = next((s.chunks[0] for s in run.steps[0] if s.source == 0), "nothing")
     return {"owned_by_rank_0": Named(run.owners.index(0)), "first_sent": Named(first)}
-
-
-def _ring_state(run: CollectiveTrace, step: int) -> State:
-    return next(held for at, held in enumerate(states(run)) if at == step)
-
-
-@figure("ring-proof-by-rank")
-def ring_proof_by_rank(*, ranks: int = 4, message_bytes: float = 1e9) -> Table:
-    """The checked trace by rank: bytes, the chunk that it finishes, its final buffer.
-
-    Bytes are counted over the messages of the trace, not computed from a formula.
-    """
-    check_between("ranks", ranks, 2, MOST_PROVED)
-    runs = {name: trace("all-reduce", "ring", ranks, schedule=name) for name in SCHEDULES}
-    sent = {name: bytes_sent_per_rank(run, message_bytes) for name, run in runs.items()}
-    received = bytes_received_per_rank(runs["nccl"], message_bytes)
-    halfway = {name: _ring_state(run, ranks - 1) for name, run in runs.items()}
-    final = _ring_state(runs["nccl"], 2 * (ranks - 1))
-    rows: tuple[tuple[Scalar, ...], ...] = tuple(
-        (
-            f"rank {rank}",
-            sum(s.source == rank for sends in runs["nccl"].steps for s in sends),
-            sent["nccl"][rank],
-            received[rank],
-            sent["textbook"][rank],
-            *(_finished(held[rank], ranks) for held in halfway.values()),
-            min(map(len, final[rank])),
-        )
-        for rank in range(ranks)
-    )
-    columns = (
-        *headings("rank", "messages"),
-        *headings("sent", "received", "sent, textbook", unit="B", spec="bytes"),
-        *headings(
-            "finishes chunk, NCCL",
-            "finishes chunk, textbook",
-            "contributions in its chunks at the end",
-        ),
-    )
-    values = {
-        "most_sent": Named(max(sent["nccl"]), "B"),
-        "least_sent": Named(min(sent["nccl"]), "B"),
-        "message_bytes": Named(message_bytes, "B"),
-        "ranks": Named(ranks),
-    }
-    return Table(columns=columns, rows=rows, values=values)
-
-
-def _finished(chunks: tuple[frozenset[int], ...], ranks: int) -> int:
-    """The one chunk that holds the contributions of all ranks."""
-    (finished,) = (c for c, content in enumerate(chunks) if len(content) == ranks)
-    return finished
 
 
 @figure("ring-proof-by-step")
