@@ -50,10 +50,13 @@ def interval_values(*classes: Interval) -> dict[str, Named]:
     """
     if not classes:
         return {}
-    names = list(dict.fromkeys(each.name for each in classes))
-    others, last = names[:-1], names[-1]
+    kinds: dict[str, list[str]] = {}
+    for name in dict.fromkeys(each.name for each in classes):
+        software, _, kind = name.partition(", ")
+        kinds.setdefault(software, []).append(kind)
+    said = [", ".join(filter(None, (one, " and ".join(of)))) for one, of in kinds.items()]
     return {
-        PREDICTED: Named(f"{', '.join(others)} and {last}" if others else last),
+        PREDICTED: Named("; ".join(said)),
         "predicted_low": Named(min(each.low for each in classes)),
         "predicted_high": Named(max(each.high for each in classes)),
     }

@@ -118,10 +118,7 @@ def test_tuned_software_is_predicted_between_the_two_measured_steps_of_plain_pyt
     assert timed["sequence"].value == tuned.sequence
     fast, slow = (float(timed[f"{way}_measured"].value) for way in ("compiled", "eager"))
     assert tuned.low_s < fast < tuned.step_time_s < slow < tuned.high_s
-    assert (
-        "which is between the two measured steps; the interval of the prediction contains both"
-        in page("one-gpu")
-    )
+    assert "is between the two measured steps, and its interval contains both" in page("one-gpu")
 
 
 def test_the_formula_of_page_1_counts_nearly_all_activations() -> None:
@@ -273,8 +270,17 @@ def test_page_9_shows_the_planners_fastest_layout_of_its_job() -> None:
     )
     assert shown.step_time_s == pytest.approx(found.step_s)
     assert (found.choices["ep"], found.choices["tp"], found.choices["chunks"]) == (64, 4, 8)
-    assert "tp=4 ep=64 etp=1 pp=4" in page("experts")
+    assert page("experts").count("tp=4 ep=64 etp=1 pp=4") >= 2
     assert shown.fit_chance > SAFE
+    # Recomputing everything, the same layout has room to spare, and is slower than page 9's own.
+    full = job(
+        "deepseek-v3",
+        "nodes=64 gpus_per_node=8 tp=4 ep=64 etp=1 pp=4",
+        "sequence=4096 global_batch=4096 zero_stage=1 recompute=full "
+        "schedule=interleaved-1f1b chunks=8",
+    )
+    assert full.total_bytes < 0.7 * shown.total_bytes
+    assert full.step_time_s > max(rung(9).step_time_s, 1.25 * shown.step_time_s)
 
 
 def test_deepseeks_planned_batch_is_a_quarter_of_page_9s() -> None:

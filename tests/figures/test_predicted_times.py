@@ -110,7 +110,7 @@ def test_the_interval_of_several_classes_is_the_widest() -> None:
     names = ("Megatron on Hopper, dense", "JAX on Hopper, dense", "Megatron on Hopper, experts")
     known = [residuals()[name] for name in names]
     found = interval_values(*known, known[0])
-    assert found[PREDICTED].value == f"{names[0]}, {names[1]} and {names[2]}"
+    assert found[PREDICTED].value == "Megatron on Hopper, dense and experts; JAX on Hopper, dense"
     assert found["predicted_low"].value == min(each.low for each in known)
     assert found["predicted_high"].value == max(each.high for each in known)
     assert interval_values(known[0], known[0])[PREDICTED].value == names[0]

@@ -192,7 +192,7 @@ def journey_two_clocks(
     peak = node.accelerator.peak_flops_per_s("bf16")
     links = {
         "one adapter alone": node.network_bandwidth_bytes_per_s,
-        "whole nodes": node.node_bandwidth_bytes_per_s,
+        "shared link": node.node_bandwidth_bytes_per_s,
     }
     tokens = logarithmic(float(least), float(most))
     work = Series(
@@ -228,10 +228,10 @@ def journey_two_clocks(
         rules=(Rule(axis="x", at=float(sequence), label="one sequence"),),
         values={
             "alone": Named(even["one adapter alone"], "token"),
-            "whole": Named(even["whole nodes"], "token"),
+            "whole": Named(even["shared link"], "token"),
             "sequence": Named(sequence, "token"),
             "alone_s": Named(times["one adapter alone"], "s"),
-            "whole_s": Named(times["whole nodes"], "s"),
+            "whole_s": Named(times["shared link"], "s"),
         },
     )
 
