@@ -93,6 +93,22 @@ def test_an_option_given_twice_is_named() -> None:
     assert any("TP is set more than once (2, 4)" in note for note in other.notes)
 
 
+@pytest.mark.parametrize("end", ["wc -l)", "wc -l || true)"])
+def test_a_script_that_counts_nvlinks_is_read_as_on_a_machine_that_has_some(end: str) -> None:
+    """THUDM/slime's scripts begin with this guard; no machine's links are asked for."""
+    job = take(
+        f"NVLINK_COUNT=$(nvidia-smi topo -m 2>/dev/null | grep -o 'NV[0-9][0-9]*' | {end}\n"
+        'if [ "$NVLINK_COUNT" -gt 0 ]; then\n    HAS_NVLINK=1\nelse\n    HAS_NVLINK=0\nfi\n'
+        'echo "HAS_NVLINK: $HAS_NVLINK (detected $NVLINK_COUNT NVLink references)"\n'
+        "if [ $HAS_NVLINK -eq 1 ]; then\nTP=8\nelse\nTP=1\nfi\n"
+        "torchrun --nnodes 1 --nproc-per-node 8 x.py --tensor-model-parallel-size $TP\n"
+    )
+    assert job.asked == []
+    assert job.taken["tp"] == 8
+    said = [note for note in job.notes if "NV" in note or "more than once" in note]
+    assert said == ["the script counts NVLinks; assuming that there are some"]
+
+
 def test_what_is_left_is_named_and_what_may_matter_is_not_called_irrelevant() -> None:
     job = take(
         "torchrun --nproc-per-node 8 x.py --tensor-model-parallel-size 2 --lr 1e-4 "

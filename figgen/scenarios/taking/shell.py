@@ -464,6 +464,9 @@ def _is_argument(value: str) -> bool:
 def _command_value(command: str, shell: Shell) -> str:
     """Return what a command prints if it is arithmetic or an echo, else a word to ask for."""
     words = command.strip()
+    if words.startswith("nvidia-smi topo ") and "NV" in words:  # slime's grep … | wc -l
+        shell.notes.append("the script counts NVLinks; assuming that there are some")
+        return "1"
     if words.startswith("expr "):
         value = computed(expand(words[5:].replace("\\", ""), shell), {})
         if value:
