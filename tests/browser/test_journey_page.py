@@ -12,10 +12,10 @@ from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from figgen.equations.call_data import all_hold, followed
 from figgen.errors import InputError
-from figgen.scenarios.stories.yours import lookups
 from figgen.units import format_quantity
 from figgen.values import evaluated_or_nan
 from tests.browser.waits import drawn, resting
+from tests.yours import lookups
 
 RECORD = {
     "m.model": "llama-3-405b", "m.chip": "b200-sxm-hgx", "m.nodes": "128", "m.gpus": "8",

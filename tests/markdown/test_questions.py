@@ -15,14 +15,13 @@ import pytest
 from figgen.equations.call_data import CallData, followed, looked_up, number_of, varied
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, module
-from figgen.guide.tool_scripts import printed_models
 from figgen.markdown.questions import AnsweredQuestion, cases, form, questions
 from figgen.publish.scripts import FOLDER
-from figgen.scenarios.stories.yours import lookups
 from figgen.scenarios.tools.graded import SLIPS, TOLERANCE, Candidate, candidates, graded, verdict
 from figgen.units import format_quantity
 from figgen.values import call_data, compute, evaluated, evaluated_or_nan, parse
-from tests.translation.run import ran
+from tests.translation.run import imported, ran
+from tests.yours import lookups
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {path.stem: path.read_text("utf-8") for path in sorted(DOCS.glob("[gj]*/*.md"))}
@@ -154,11 +153,6 @@ def test_slips_name_arguments_and_formulas_that_exist() -> None:
 
 
 def test_a_page_grades_every_question_as_python_does(tmp_path: Path) -> None:
-    tools = ("answers_model",)
-    hand = {
-        f"{FOLDER}/tools/{name}.js": (DOCS / FOLDER / f"tools/{name}.js").read_text("utf-8")
-        for name in tools
-    }
     asked, expected = [], []
     for _, one in ASKED:
         text, unit, _ = shown(one)
@@ -173,8 +167,7 @@ def test_a_page_grades_every_question_as_python_does(tmp_path: Path) -> None:
             asked.append([given, at, typed])
             told = [verdict(word, unit, one.spec, found, evaluated_or_nan) for word in typed]
             expected.append([[answer.right, answer.words] for answer in told])
-    scripts = {**hand, **printed_models(hand)}
-    scripts[f"{FOLDER}/formulas.js"] = module(FORMULAS.values())
+    scripts = imported(PROGRAM, {f"{FOLDER}/formulas.js": module(FORMULAS.values())})
     assert ran(tmp_path, PROGRAM, scripts, asked) == expected
 
 

@@ -16,7 +16,7 @@ from figgen.equations.evaluation import evaluate
 from figgen.equations.javascript import functions_module
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS
-from figgen.guide.tool_scripts import STEP_FORMULAS, printed_models
+from figgen.guide.tool_scripts import STEP_FORMULAS
 from figgen.markdown.claims import CLAIM, comparisons
 from figgen.markdown.inline import PATTERN
 from figgen.publish.scripts import FOLDER
@@ -24,11 +24,12 @@ from figgen.registry import follows, is_of_reference
 from figgen.scenarios.stories.journey import rung
 from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.scenarios.stories.journey_numbers import numbers
-from figgen.scenarios.stories.yours import choices_on, lookups
+from figgen.scenarios.stories.on_a_cluster import choices_on
 from figgen.scenarios.tools.data import configurations
 from figgen.values import compute
 from tests.thorough import one_in
-from tests.translation.run import ran
+from tests.translation.run import imported, ran
+from tests.yours import lookups, shape_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 OWN = "rtx-4090.toml"
@@ -133,29 +134,15 @@ def test_the_reference_machine_is_what_the_pages_print() -> None:
 def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path) -> None:
     assert len(CLUSTERS) == 12
     some = one_in(3, [*CLUSTERS.items()])
-    engine = ("job.js", "records.js")
-    tools = (
-        "journey_jobs.js",
-        "json.js",
-        "modeler_options.js",
-        "state.js",
-        "job_record.js",
-    )
-    names = [*(f"engine/{name}" for name in engine), *(f"tools/{name}" for name in tools)]
-    hand = {f"{FOLDER}/{name}": (DOCS / FOLDER / name).read_text("utf-8") for name in names}
     chip = {name: size for _, name, size in RTX_4090.values()}
     asked = [
         (page, with_own(yours, chip), *(list(one.values()) for one in called(page)))
         for _, yours in some
         for page in sorted(PAGES)
     ]
-    hand[f"{FOLDER}/{STEP_FORMULAS}"] = functions_module(FORMULAS.values())
-    found = ran(
-        tmp_path,
-        PROGRAM,
-        {**hand, **printed_models({**hand, "main.js": PROGRAM})},
-        {"catalog": configurations(), "asked": asked},
-    )
+    formulas = {f"{FOLDER}/{STEP_FORMULAS}": functions_module(FORMULAS.values())}
+    data = {"catalog": configurations(), "asked": asked}
+    found = ran(tmp_path, PROGRAM, imported(PROGRAM, formulas), data)
     at = iter(found)
     turned = 0
     for name, yours in some:
@@ -250,10 +237,14 @@ def test_a_job_on_a_cluster_has_all_its_gpus_and_whole_microbatches(cluster: str
 def test_only_a_model_of_experts_takes_the_place_of_one() -> None:
     asked: dict[str, Any] = {"model": "deepseek-v3", "nodes": 64, "gpus_per_node": 8, "ep": 8}
     asked["global_batch"] = 4096
-    assert choices_on("deepseek-v3", asked, {}) == asked
-    assert choices_on("deepseek-v3", asked, {"model": "llama-3-70b"})["model"] == "deepseek-v3"
-    assert choices_on("deepseek-v3", asked, {"model": "kimi-k2"})["model"] == "kimi-k2"
-    assert choices_on("llama-3-1b", asked, {"model": "kimi-k2"})["model"] == "deepseek-v3"
+    assert choices_on("deepseek-v3", asked, {}, shape_of) == asked
+
+    def chosen(lead: str, wanted: str) -> str:
+        return str(choices_on(lead, asked, {"model": wanted}, shape_of)["model"])
+
+    assert chosen("deepseek-v3", "llama-3-70b") == "deepseek-v3"
+    assert chosen("deepseek-v3", "kimi-k2") == "kimi-k2"
+    assert chosen("llama-3-1b", "kimi-k2") == "deepseek-v3"
 
 
 def test_a_figure_of_the_journey_follows_tells_its_machine_or_shows_an_idea() -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from figgen.json_text import record_of
 from figgen.models.shape.model_shape import ModelShape
 
 SEQUENCE = 8192
 """Tokens of a sequence on pages that are not about its length; the reader's value replaces it."""
+_KEPT = ("accelerator", "nic", "software", "dtype")
+_UNSPLIT: Mapping[str, int] = {"tp": 1, "cp": 1, "pp": 1, "ep": 1, "microbatch_size": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,15 +22,57 @@ class PlacedSizes:
     `chunks` is 0 without interleaving; `global_batch` counts sequences.
     """
 
-    nodes: int
-    gpus_per_node: int
-    tp: int
-    cp: int
-    pp: int
-    ep: int
-    chunks: int
-    microbatch_size: int
-    global_batch: int
+    nodes: int = 0
+    gpus_per_node: int = 0
+    tp: int = 0
+    cp: int = 0
+    pp: int = 0
+    ep: int = 0
+    chunks: int = 0
+    microbatch_size: int = 0
+    global_batch: int = 0
+
+
+def choices_on(
+    lead: str,
+    asked: Mapping[str, Any],
+    yours: Mapping[str, Any],
+    shape_of: Callable[[str], ModelShape],
+) -> dict[str, Any]:
+    """Return the options of a page's job on the cluster `yours`; without options it is the page's.
+
+    `lead` is the page's main model, and `shape_of` returns a model's shape.
+    """
+    found: dict[str, Any] = {**asked}
+    if not yours:
+        return found
+    model = _model_for(lead, asked["model"], yours.get("model"), shape_of)
+    batch, own = yours.get("global_batch") or 0, yours.get("sequence") or SEQUENCE
+    batch = batch_on_page(batch, own, asked.get("sequence") or SEQUENCE)
+    page, reader = _sizes({**_UNSPLIT, **asked}), _sizes({**yours, "global_batch": batch})
+    found |= {"model": model, **asdict(on_a_cluster(page, reader, shape_of(model)))}
+    found |= {name: yours[name] for name in _KEPT if name in yours and name not in asked}
+    if asked.get("sequence") == SEQUENCE:
+        found["sequence"] = own
+    if not found["chunks"]:
+        found["chunks"] = None
+        if found.get("schedule") == "interleaved-1f1b":
+            del found["schedule"]
+    return found
+
+
+def _sizes(given: Mapping[str, Any]) -> PlacedSizes:
+    return record_of(PlacedSizes, {name: size for name, size in given.items() if size})
+
+
+def _model_for(
+    lead: str, asked: str, wanted: str | None, shape_of: Callable[[str], ModelShape]
+) -> str:
+    """Return the reader's model, unless the job is about a specific model or needs experts."""
+    if wanted is None or asked != lead:
+        return asked
+    needs = shape_of(lead).experts is not None
+    return lead if needs and shape_of(wanted).experts is None else wanted
 
 
 def on_a_cluster(page: PlacedSizes, yours: PlacedSizes, shape: ModelShape) -> PlacedSizes:

@@ -2,12 +2,12 @@
 
 import { InputError } from "../engine/errors.js";
 import { jobOf } from "../engine/job.js";
-import { mapped, record } from "../engine/records.js";
+import { mapped, plain, record } from "../engine/records.js";
 import { memory } from "../models/memory/memory.js";
 import { step } from "../models/step/step.js";
 import { RUNGS } from "../scenarios/stories/journey_ladder.js";
 import { JourneyStep } from "../scenarios/stories/journey_step.js";
-import { PlacedSizes, SEQUENCE, batch_on_page, on_a_cluster } from "../scenarios/stories/on_a_cluster.js";
+import { choices_on } from "../scenarios/stories/on_a_cluster.js";
 import { served_shape } from "../scenarios/tools/served_shape.js";
 import { allOptions, engineValue, kindOf } from "./modeler_options.js";
 
@@ -19,8 +19,6 @@ export const FOLLOWED = [
   "model", "accelerator", "nodes", "gpus_per_node", "nic", "software", "dtype", "sequence", "global_batch", "tp", "pp",
   "microbatch_size",
 ];
-const KEPT = ["accelerator", "nic", "software", "dtype"];
-const MACHINE = { chunks: 0, cp: 1, ep: 1, pp: 1, tp: 1, microbatch_size: 1, global_batch: 0 };
 
 // Numbers of a chip and a network that are not in the catalog: key in the record, engine's name, unit in SI.
 export const OWN_CHIP = [
@@ -52,29 +50,10 @@ export function readRecord(catalog, record) {
   return { yours, problems };
 }
 
-const sizesOf = (given, usual) => record(PlacedSizes, Object.fromEntries(PlacedSizes.prototype.$fields.map((name) => [name, given[name] ?? usual[name] ?? 0])));
-
-// A page's job uses the reader's model, except a job about experts if that model has none.
-function modelFor(catalog, lead, asked, yours) {
-  if (!yours.model || asked !== lead) return asked;
-  return catalog.models[lead].experts && !catalog.models[yours.model].experts ? lead : yours.model;
-}
-
-const batchOf = ({ sequence = SEQUENCE }, { global_batch: batch = 0, sequence: own = SEQUENCE }) => batch_on_page(batch, own, sequence);
-
-/** The options of a page's job on the reader's cluster; `lead` is the page's main model. */
-export function choicesOn(catalog, lead, asked, yours) {
-  if (!Object.keys(yours).length) return asked;
-  const model = modelFor(catalog, lead, asked.model, yours);
-  const sizes = on_a_cluster(sizesOf(asked, MACHINE), sizesOf({ ...yours, global_batch: batchOf(asked, yours) }, {}), served_shape(mapped(catalog.models[model])));
-  const found = { ...asked, model, ...Object.fromEntries(PlacedSizes.prototype.$fields.map((name) => [name, sizes[name]])) };
-  for (const name of KEPT) if (!(name in asked) && name in yours) found[name] = yours[name];
-  if (asked.sequence === SEQUENCE && yours.sequence) found.sequence = yours.sequence;
-  if (!found.chunks) {
-    found.chunks = null;
-    if (found.schedule === "interleaved-1f1b") delete found.schedule;
-  }
-  return found;
+// The options of a page's job on the reader's cluster; `lead` is the page's main model.
+function choicesOn(catalog, lead, asked, yours) {
+  const shapeOf = (name) => served_shape(mapped(catalog.models[name]));
+  return plain(choices_on(lead, mapped(asked), mapped(yours), shapeOf));
 }
 
 // `nodes=8 tp=8 recompute=full` as options.
