@@ -1,4 +1,7 @@
-"""Command line, planner, modeler, timeline, trace and journey give one number for a job's time."""
+"""Command line, planner, timeline, trace and journey give one number for a job's time.
+
+tests/translation/test_models.py compares the modeler with Python on such jobs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import math
 import random
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,11 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
-from figgen.guide.tool_scripts import printed_models
 from figgen.models.memory.memory import memory
 from figgen.models.planner.plan import pipelines_of, step_s
 from figgen.models.planner.plan_space import CHUNKS
 from figgen.models.profiles.chrome_trace import trace_events
 from figgen.models.step.step_timeline import step_timeline
-from figgen.publish.scripts import FOLDER
 from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.options.schema import OPTIONS
@@ -33,11 +33,9 @@ from figgen.scenarios.planning.plan_rows import choices_of, plan_rows
 from figgen.scenarios.planning.planner import fastest
 from figgen.scenarios.stories.journey import rung
 from figgen.scenarios.stories.journey_ladder import RUNGS
-from figgen.scenarios.tools.data import configurations
 from tests.browser.training_cases import Choices, random_choices
 from tests.scenarios.test_planner_space import columns_of, total_of
 from tests.thorough import drawn
-from tests.translation.run import ENGINE, ran
 
 JOBS, WINNERS = drawn(60, 300), drawn(5, 20)
 EVERY = 5  # jobs of which one is asked on the command line too, which takes its time to start
@@ -82,55 +80,24 @@ def printed(choices: Choices, verb: str = "step") -> Any:
     return json.loads(text.getvalue())
 
 
-PROGRAM = """
-import fs from "node:fs";
-import { jobOf } from "./assets/javascripts/engine/job.js";
-import { plain } from "./assets/javascripts/engine/records.js";
-import { page_answers } from "./assets/javascripts/scenarios/tools/page_answers.js";
-const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
-const shown = ({ step, memory }) =>
-  [step.step_time_s, step.model_flops_utilisation, memory.ranks[memory.fullest_rank].total_bytes];
-const answered = (choices) => plain(page_answers(jobOf(catalog, choices)));
-console.log(JSON.stringify(cases.map((choices) => shown(answered(choices)))));
-"""
-
-
-def on_page(folder: Path, cases: list[Choices]) -> list[tuple[float, float, float]]:
-    """Return seconds, MFU and bytes of the fullest GPU from the modeler's printed engine."""
-    hand = {
-        f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-        for name in ("job.js", "records.js")
-    }
-    lists = ("layers_per_stage", "document_tokens")
-    whole = [one | {name: list(one.get(name, ())) for name in lists} for one in cases]
-    data = {"catalog": configurations(), "cases": whole}
-    return [
-        tuple(one)
-        for one in ran(
-            folder, PROGRAM, {**hand, **printed_models({**hand, "main.js": PROGRAM})}, data
-        )
-    ]
-
-
 def on_command_line(choices: Choices) -> tuple[float, float, float]:
-    """Return the same numbers as printed by `figgen step --json` and `figgen memory --json`."""
+    """Return seconds, MFU and bytes of the fullest GPU from `figgen step` and `figgen memory`."""
     step, memory = printed(choices), printed(choices, "memory")
     held = memory["ranks"][memory["fullest_rank"]]["total_bytes"]
     return step["step_time_s"], step["model_flops_utilisation"], held
 
 
-def test_seconds_bytes_and_mfu_are_the_same_on_page_and_command_line(
-    jobs: list[tuple[Choices, TrainingStep]], tmp_path: Path
+def test_seconds_bytes_and_mfu_of_the_command_line_are_those_of_a_step_and_its_parts(
+    jobs: list[tuple[Choices, TrainingStep]],
 ) -> None:
-    shown = on_page(tmp_path, [choices for choices, _ in jobs])
-    for at, ((choices, one), seen) in enumerate(zip(jobs, shown, strict=True)):
+    for at, (choices, one) in enumerate(jobs):
         found = one.estimate
-        held = memory(
-            one.setup, capacity_bytes=None, reserve_bytes=choices["reserve_bytes"]
-        ).fullest.total_bytes
-        assert seen == (found.step_time_s, found.model_flops_utilisation, held), choices
         if at % EVERY == 0:
-            assert seen == on_command_line(choices), choices
+            held = memory(
+                one.setup, capacity_bytes=None, reserve_bytes=choices["reserve_bytes"]
+            ).fullest.total_bytes
+            shown = found.step_time_s, found.model_flops_utilisation, held
+            assert shown == on_command_line(choices), choices
         assert found.step_time_s == pytest.approx(one.predicted.step_time_s, rel=SAME), choices
         parts = [found.compute_s, found.recompute_s, found.bubble_s]
         parts += [seconds for _, seconds in found.exposed]
@@ -226,13 +193,11 @@ def won(rng: random.Random) -> Iterator[tuple[Choices, tuple[float, float, float
                 yield {**job, **choices_of(plan, 0)}, shown, plan.chance(0)
 
 
-def test_winners_of_the_planner_are_the_same_in_a_step_of_their_own(tmp_path: Path) -> None:
+def test_winners_of_the_planner_are_the_same_in_a_step_of_their_own() -> None:
     winners = list(islice(won(random.Random(5)), WINNERS))
     assert len({str(choices["lora_rank"]) for choices, *_ in winners}) == 2
-    shown = on_page(tmp_path, [choices for choices, *_ in winners])
-    for (choices, wanted, chance), seen in zip(winners, shown, strict=True):
-        assert seen == pytest.approx(wanted, rel=SAME), choices
-        assert seen == on_command_line(choices), choices
+    for choices, wanted, chance in winners:
+        assert on_command_line(choices) == pytest.approx(wanted, rel=SAME), choices
         one = training_step(**choices)
         timeline = step_timeline(one.setup, one.stages, each_call=False)
         assert timeline.step_time_s == pytest.approx(wanted[0], rel=SAME), choices

@@ -6,9 +6,8 @@ import dataclasses
 from pathlib import Path
 
 from figgen.charts import Axis
-from figgen.guide.tool_scripts import printed_models
 from figgen.renderers.scale import scale, value_text
-from tests.translation.run import ran
+from tests.translation.run import imported, ran
 
 PROGRAM = """
 import fs from "node:fs";
@@ -36,7 +35,7 @@ DATA = ((1.0, 5.5e3), (7.3e8, 2e12))
 def test_an_axis_is_scaled_and_labeled_as_in_python(tmp_path: Path) -> None:
     cases = [(axis, data) for axis in AXES for data in DATA]
     given = [(dataclasses.asdict(axis), data) for axis, data in cases]
-    printed = ran(tmp_path, PROGRAM, printed_models({"main.js": PROGRAM}), given)
+    printed = ran(tmp_path, PROGRAM, imported(PROGRAM), given)
     for (axis, data), (label, ticks, minor, texts) in zip(cases, printed, strict=True):
         found = scale(axis, data)
         assert label == found.label

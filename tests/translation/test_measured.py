@@ -14,12 +14,9 @@ import numpy as np
 from figgen.catalog import load
 from figgen.catalog.measured_file import FORMAT, VERSION, read_measured
 from figgen.errors import InputError
-from figgen.guide.tool_scripts import printed_models
-from figgen.publish.scripts import FOLDER
 from figgen.scenarios.runs.machine_rates import MeasuredRates, rates_of
-from tests.translation.run import ENGINE, ran
+from tests.translation.run import imported, ran
 
-TOOLS = ENGINE.parent / "tools"
 PROGRAM = """
 import fs from "node:fs";
 import { ratesOf } from "./assets/javascripts/tools/measured_file.js";
@@ -40,12 +37,7 @@ def test_a_page_reads_and_refuses_a_measured_file_as_the_command_line_does(tmp_p
     published = [load.content(f"measured-{name}.json") for name in ("h100", "h200")]
     texts = [samples.read_text("utf-8"), *published, *(random_file(rng) for _ in range(40))]
     texts += [*refused_files(published[0]), "{", "[]", '{"a": 1, "a": 2}', "[" * 300]
-    hand = {
-        f"{FOLDER}/tools/{name}": (TOOLS / name).read_text("utf-8")
-        for name in ("measured_file.js", "json.js")
-    }
-    scripts = {**hand, **printed_models(hand)}
-    said = ran(tmp_path, PROGRAM, scripts, texts)
+    said = ran(tmp_path, PROGRAM, imported(PROGRAM), texts)
     for text, got in zip(texts, said, strict=True):
         assert got == _python(text), text[:200]
 

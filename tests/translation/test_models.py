@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from figgen.guide.tool_scripts import printed_models
 from figgen.models.shape.adapters import ADAPTED, FROZEN
-from figgen.publish.scripts import FOLDER
 from figgen.scenarios.options.schema import OPTIONS
 from figgen.scenarios.tools.data import configurations
 from figgen.translation.modules import closure, printed
@@ -23,7 +21,7 @@ from tests.browser import training_cases
 from tests.browser.training_cases import Choices
 from tests.models import ledger
 from tests.models.test_timed_step_counted import drawn_constants, drawn_job
-from tests.translation.run import ENGINE, ran, started
+from tests.translation.run import imported, ran, started
 
 JOBS = thorough.drawn(120, 2000)
 PROGRAM = """
@@ -104,12 +102,8 @@ def presets() -> list[Choices]:
 
 def test_jobs_are_answered_and_refused_on_a_page_as_by_the_command_line(tmp_path: Path) -> None:
     cases = [*presets(), *(BASE | one for one in (*WRONG, *SELDOM)), *drawn(JOBS)]
-    hand = {f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-            for name in ("job.js", "records.js")}  # fmt: skip
     data = {"catalog": configurations(), "cases": cases}
-    answers = started(
-        tmp_path, PROGRAM, {**hand, **printed_models({**hand, "main.js": PROGRAM})}, data
-    )
+    answers = started(tmp_path, PROGRAM, imported(PROGRAM), data)
     wanted = list(map(training_cases.answered, cases))
     found = answers()
     different = [(case, *next(differing(got, want)))

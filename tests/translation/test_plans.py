@@ -9,22 +9,20 @@ from typing import Any
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.guide.tool_scripts import printed_models, printed_modules
+from figgen.guide.tool_scripts import printed_modules
 from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.ranking import layout_at
-from figgen.publish.scripts import FOLDER
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import terms_of
 from figgen.scenarios.planning.planner import plan
 from figgen.scenarios.tools.data import configurations
 from tests import thorough
-from tests.translation.run import ENGINE, started
+from tests.translation.run import imported, started
 from tests.translation.test_models import differing
 
 JOBS = thorough.drawn(8, 60)
 PROGRAM = Path(__file__).with_name("plans.js").read_text("utf-8")
-HAND = ("job.js", "records.js", "columns.js")
 MEASURED = (
     "bf16-300000-3_attention-200000_memory-1500_near-250-4_far-20-15_capacity-60",
     "fp16-300000-3_nearshuffle-120_farshuffle-30", "fp8-900000-0_capacity-200",
@@ -107,12 +105,7 @@ def test_a_search_finds_on_a_page_what_it_finds_in_python(tmp_path: Path) -> Non
     rng = random.Random(5)
     jobs = [(CUT_IN_ORDER, False), (SENT_ONCE, False), *(random_job(rng) for _ in range(JOBS))]
     cases = [(*job, rng.choice((0.5, SAFE))) for job in jobs]
-    hand = {f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8") for name in HAND}
-    scripts = {
-        **hand,
-        **printed_modules(("goodput",)),
-        **printed_models({**hand, "main.js": PROGRAM}),
-    }
+    scripts = imported(PROGRAM, printed_modules(("goodput",)))
     found = started(tmp_path, PROGRAM, scripts, {"catalog": configurations(), "cases": cases})
     wanted = [answered(*case) for case in cases]
     for case, got, want in zip(cases, found(), wanted, strict=True):

@@ -13,15 +13,13 @@ from typing import Any
 
 import pytest
 
-from figgen.guide.tool_scripts import printed_models
 from figgen.models.machine import mesh as meshes
 from figgen.models.machine import placement
 from figgen.models.machine.layout import layout
 from figgen.models.machine.mesh import RankMesh
-from figgen.publish.scripts import FOLDER
 from tests.browser.engine import Ask, differing, said
 from tests.browser.site import ROOT
-from tests.translation.run import ENGINE, ran
+from tests.translation.run import imported, ran
 
 PROGRAM = Path(__file__).with_name("rank_maps.js").read_text("utf-8")
 ORACLE = ROOT / "tests" / "oracles" / "megatron_rank_groups.json"
@@ -30,11 +28,7 @@ ORACLE = ROOT / "tests" / "oracles" / "megatron_rank_groups.json"
 @pytest.fixture
 def ask(tmp_path: Path) -> Ask:
     """`ask(suite, cases)`: what a suite of the program returns."""
-    hand = {
-        f"{FOLDER}/{name}": (ENGINE.parent / name).read_text("utf-8")
-        for name in ("engine/records.js", "tools/map_ranks.js")
-    }
-    scripts = {**hand, **printed_models({**hand, "main.js": PROGRAM})}
+    scripts = imported(PROGRAM)
     return lambda suite, given: ran(tmp_path, PROGRAM, scripts, {"suite": suite, "given": given})
 
 

@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-from figgen.guide.tool_scripts import printed_models
 from figgen.models.pipeline.arrivals import arrivals, by_action, free_at
 from figgen.models.pipeline.board import (
     Board,
@@ -30,9 +29,8 @@ from figgen.models.pipeline.schedules import SCHEDULES, build
 from figgen.models.pipeline.simulate import simulate
 from figgen.models.pipeline.trace import Durations, Trace, critical_path
 from figgen.models.profiles.chrome_trace import schedule_events
-from figgen.publish.scripts import FOLDER
 from tests.browser.engine import differing, said
-from tests.translation.run import ENGINE, started
+from tests.translation.run import imported, started
 
 CASES = 250
 MEASURES = (
@@ -151,9 +149,7 @@ def drawn(rng: random.Random) -> dict[str, Any]:
 def test_schedules_are_made_timed_and_played_on_a_page_as_in_python(tmp_path: Path) -> None:
     rng = random.Random(12)
     cases = [drawn(rng) for _ in range(CASES)]
-    hand = {f"{FOLDER}/engine/records.js": (ENGINE / "records.js").read_text("utf-8")}
-    scripts = {**hand, **printed_models({**hand, "main.js": PROGRAM})}
-    found = started(tmp_path, PROGRAM, scripts, {"cases": cases})
+    found = started(tmp_path, PROGRAM, imported(PROGRAM), {"cases": cases})
     wanted = [said(answered, case) for case in cases]
     assert differing(cases, found(), wanted) == []
     refused = [answer["error"] for answer in wanted if "error" in answer]

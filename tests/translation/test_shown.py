@@ -6,9 +6,8 @@ import math
 import random
 from pathlib import Path
 
-from figgen.guide.tool_scripts import printed_models
 from figgen.quantity_shown import format_number, power_of_ten, shown
-from tests.translation.run import ran
+from tests.translation.run import imported, ran
 
 PROGRAM = """
 import fs from "node:fs";
@@ -70,7 +69,7 @@ def test_pages_write_what_python_writes(tmp_path: Path) -> None:
         if number not in (math.inf, -math.inf):
             cases.append(("power_of_ten", [number, draw.randint(1, 7)]))
     given = [[name, ["inf" if one == math.inf else one for one in what]] for name, what in cases]
-    printed = ran(tmp_path, PROGRAM, printed_models({"main.js": PROGRAM}), given)
+    printed = ran(tmp_path, PROGRAM, imported(PROGRAM), given)
     expected = [WRITERS[name](*what) for name, what in cases]
     assert len(cases) > 10_000
     assert [
@@ -80,5 +79,5 @@ def test_pages_write_what_python_writes(tmp_path: Path) -> None:
 
 def test_a_format_that_python_does_not_know_is_refused(tmp_path: Path) -> None:
     given = [["shown", [1, "1", spec]] for spec in ("apples", ".1x", "si2")]
-    scripts = printed_models({"main.js": PROGRAM})
+    scripts = imported(PROGRAM)
     assert ran(tmp_path, PROGRAM, scripts, given) == ["Error"] * 3

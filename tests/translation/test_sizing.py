@@ -10,17 +10,14 @@ import pytest
 
 from figgen.catalog.interruptions import interruption
 from figgen.errors import InputError
-from figgen.guide.tool_scripts import printed_models, printed_modules
-from figgen.publish.scripts import FOLDER
+from figgen.guide.tool_scripts import printed_modules
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.sizing import sizing, wanted_of
 from figgen.scenarios.tools.data import configurations
 from tests.thorough import one_in
-from tests.translation.run import ENGINE, started
-from tests.translation.test_plans import HAND
+from tests.translation.run import imported, started
 
 PROGRAM = Path(__file__).with_name("sizing.js").read_text("utf-8")
-NODES = ENGINE.parent / "tools" / "planner_nodes.js"
 JOB = {"model": "llama-3-8b", "gpus_per_node": 8, "sequence": 4096, "recompute": "full", "cp": 1}
 QUESTION = {"tokens": 100, "price": 2.0, "failures": "llama-3-405b", "days": 30, "budget": 1e6,
             "chance": 0.95}  # fmt: skip
@@ -37,10 +34,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 def test_a_page_asks_the_same_numbers_of_nodes_and_finds_what_python_finds(tmp_path: Path) -> None:
     cases = one_in(2, CASES)
-    hand = {f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8") for name in HAND}
-    hand[f"{FOLDER}/tools/planner_nodes.js"] = NODES.read_text("utf-8")
-    models = printed_models({**hand, "main.js": PROGRAM})
-    scripts = {**hand, **printed_modules(()), **models}
+    scripts = imported(PROGRAM, printed_modules(()))
     data = {"catalog": configurations(), "cases": cases + REFUSED}
     found = started(tmp_path, PROGRAM, scripts, data)
     wanted = [_python(job, question) for job, question in cases]

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from figgen.errors import InputError
-from figgen.guide.tool_scripts import printed_models
 from figgen.quantity_text import read_quantity
 from figgen.scenarios.options.typed import typed_amount, typed_batch, typed_count, typed_measure
 from figgen.scenarios.verdict.words import typed_speed
 from tests.test_units import READ, REFUSED
-from tests.translation.run import ran
+from tests.translation.run import imported, ran
 
 PROGRAM = """
 import fs from "node:fs";
@@ -103,7 +102,7 @@ def test_pages_read_what_the_command_line_reads(tmp_path: Path) -> None:
         ("typed_measure", ["--x", text, "FLOP/s"])
         for text in ("1979 TFLOPS", "1,98 PFLOPs", "1979 TFLOP/s", "1979 TFLOP", "9 FLOPSY")
     ]
-    scripts = printed_models({"main.js": PROGRAM})
+    scripts = imported(PROGRAM)
     found = ran(tmp_path, PROGRAM, scripts, cases)
     for case, answer in zip(cases, found, strict=True):
         shown = [float(answer[0]), answer[1]] if isinstance(answer, list) else answer

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from figgen.errors import InputError
-from figgen.guide.tool_scripts import printed_models
-from figgen.publish.scripts import FOLDER
 from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.tools.data import configurations
 from figgen.scenarios.writing.writers import WRITERS, write_job
 from tests.browser import training_cases
 from tests.taking.test_writing import DRAWN, job_of, random_job
-from tests.translation.run import ENGINE, ran
+from tests.translation.run import imported, ran
 
 PROGRAM = """
 import fs from "node:fs";
@@ -55,13 +53,8 @@ def is_job(chosen: dict[str, Any]) -> bool:
 
 def test_a_page_writes_what_the_command_line_writes(tmp_path: Path) -> None:
     cases = drawn()
-    hand = {
-        f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-        for name in ("job.js", "records.js")
-    }
-    scripts = {**hand, **printed_models({**hand, "main.js": PROGRAM})}
     data = {"catalog": configurations(), "cases": cases}
-    found = ran(tmp_path, PROGRAM, scripts, data)
+    found = ran(tmp_path, PROGRAM, imported(PROGRAM), data)
     texts = 0
     for (software, chosen), answer in zip(cases, found, strict=True):
         job = job_of(chosen)
