@@ -85,18 +85,6 @@ def test_verdict_follows_the_capacity(said: Said) -> None:
     assert json.loads(said(*whole, "--accelerator", "h100-sxm-80gb"))["fits"] is False
 
 
-def test_help_shows_examples_that_run(said: Said, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["memory", "--help"])
-    assert stopped.value.code == 0
-    examples = capsys.readouterr().out.split("examples:")[1].strip().splitlines()
-    assert len(examples) == 4
-    for example in examples:
-        words = example.split()
-        assert words[:2] == ["figgen", "memory"]
-        assert said(*words[2:])
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

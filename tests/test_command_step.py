@@ -88,18 +88,6 @@ def test_mfu_names_the_peak_of_what_is_multiplied_in(said: Said) -> None:
     assert f"MFU {mfu:.1%} of the dense fp8 peak (6nd+attention)" in said(*asked)
 
 
-def test_help_shows_examples_that_run(said: Said, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["step", "--help"])
-    assert stopped.value.code == 0
-    examples = capsys.readouterr().out.split("examples:")[1].strip().splitlines()
-    assert len(examples) == 8
-    for example in examples:
-        words = example.split()
-        assert words[:2] == ["figgen", "step"]
-        assert said(*words[2:])
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -84,7 +84,7 @@ def test_the_stubs_pass_style_prose_and_their_tests(
     for command in (
         ("ruff", "check", "--quiet", *python, module),
         ("ruff", "format", "--check", "--quiet", *python, module),
-        ("pytest", "-q", "-p", "no:cacheprovider", "-k", "not golden", *tests, listed),
+        ("pytest", "-q", "-p", "no:cacheprovider", *tests, listed),
         ("figgen", "lint", "docs"),
         ("figgen", "agree", "docs"),  # computes the reference of formulas
         ("figgen", "show", "gather-shares"),

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+from typing import Any
+
 from figgen.charts import Bars, Chart, Curves, Table
 from figgen.registry import build
 from tests.formulas.points import POINTS
+
+DRAWN: dict[str, dict[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "goldens.toml").read_text("utf-8")
+)
+"""The arguments with which figures without defaults, or variants of a figure, are goldens."""
 
 
 def value(chart: Chart, name: str) -> float:

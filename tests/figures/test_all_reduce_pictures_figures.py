@@ -4,17 +4,12 @@ closed forms."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 
-from figgen.charts import Diagram, Table
-from figgen.errors import InputError
 from figgen.models.collectives import synchronous_time_s
 from figgen.models.collectives.folding import EXCHANGES, folded_all_reduce
 from figgen.registry import build
-from figgen.renderers import text
-from tests.renderers.overflows import overflows
 
 
 def test_the_root_sends_n_minus_1_vectors_and_everybody_else_one() -> None:
@@ -70,43 +65,3 @@ def test_rows_of_any_ranks_count_what_the_closed_forms_say() -> None:
     six, eight = table.rows
     assert six == pytest.approx((6, 10, 10 / 6, 6, 6.0, 4, 4.0, 6, 3.5))
     assert eight == pytest.approx((8, 14, 1.75, 6, 6.0, 3, 3.0, 6, 1.75))
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("root-against-ring", {"ranks": 1}),
-        ("double-binary-tree", {"ranks": 64}),
-        ("exchange-distances", {"ranks": 6}),
-        ("switch-adds", {"ranks": 9}),
-        ("all-reduce-any-ranks", {"ranks": [1]}),
-    ],
-)
-def test_numbers_that_cannot_be_drawn_are_refused(name: str, arguments: dict[str, object]) -> None:
-    with pytest.raises(InputError, match=r"ranks|power of two"):
-        build(name, arguments)
-
-
-STEPS = {"collective": "all-reduce", "ranks": 4}
-FORMS: dict[str, tuple[str, dict[str, object]]] = {
-    "root-against-ring": ("root-against-ring", {}),
-    "double-binary-tree": ("double-binary-tree", {}),
-    "exchange-distances": ("exchange-distances", {}),
-    "switch-adds": ("switch-adds", {}),
-    "any-ranks": ("all-reduce-any-ranks", {}),
-    "hierarchical": (
-        "collective-steps",
-        {**STEPS, "algorithm": "hierarchical", "ranks_per_node": 2},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
-    figure, arguments = FORMS[name]
-    chart = build(figure, arguments)
-    golden(f"all-reduce-picture-{name}", text.render(chart))
-    if isinstance(chart, Table):
-        assert {len(row) for row in chart.rows} == {len(chart.columns)}
-    if isinstance(chart, Diagram):
-        assert overflows(chart) == ()

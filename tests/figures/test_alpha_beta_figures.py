@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from figgen.charts import Table
-from figgen.errors import InputError
 from figgen.figures.collectives.alpha_beta_fit import measured_times
 from figgen.models.collectives import synchronous_time_s, trace
 from figgen.registry import build
-from figgen.renderers import text
 
 THREE = {
     "measurements": ["all-reduce-32-ranks", "b200-all-reduce-1-node", "b200-all-reduce-4-nodes"],
@@ -126,39 +121,3 @@ def test_residuals_are_drawn_for_every_measured_point() -> None:
         slope, start = np.polyfit(sizes, times, 1, w=1 / np.array(times))
         assert series.x == sizes
         assert series.y == pytest.approx((start + slope * np.array(sizes)) / times - 1)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "message"),
-    [
-        ("alpha-beta-fit", {"measurement": "h200-all-gather"}, "all-reduce"),
-        ("alpha-beta-fits", {**THREE, "names": ["one"]}, "names"),
-        ("alpha-beta-residuals", {**THREE, "names": ["one"]}, "names"),
-        ("message-time", {"link": "pcie5-x16"}, "scale-up or scale-out"),
-        ("link-crossovers", {"ranks": 1}, "ranks"),
-    ],
-)
-def test_bad_arguments_are_refused(name: str, arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        build(name, arguments)
-
-
-FORMS: dict[str, tuple[str, dict[str, object]]] = {
-    "message-time": ("message-time", {}),
-    "message-rates": ("message-rates", {}),
-    "link-crossovers": ("link-crossovers", {}),
-    "everyday-times": ("everyday-times", {}),
-    "bucket-times": ("bucket-times", {}),
-    "fit": ("alpha-beta-fit", {"measurement": "all-reduce-32-ranks"}),
-    "fits": ("alpha-beta-fits", dict(THREE)),
-    "residuals": ("alpha-beta-residuals", dict(THREE)),
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
-    figure, arguments = FORMS[name]
-    chart = build(figure, arguments)
-    golden(f"alpha-beta-{name}", text.render(chart))
-    if isinstance(chart, Table):
-        assert {len(row) for row in chart.rows} == {len(chart.columns)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from figgen.figures.training.case_studies import (
     training_hours,
 )
 from figgen.registry import build
-from figgen.renderers.text import render
 from figgen.scenarios.options.resolve import training_step
 
 CASES = (
@@ -159,12 +157,6 @@ def test_model_without_published_hours_is_refused() -> None:
     assert model("mixtral-8x7b").gpu_hours is None
     with pytest.raises(InputError, match="GPU hours"):
         training_hours(models=("mixtral-8x7b",))
-
-
-def test_case_studies_as_text(golden: Callable[[str, str], None]) -> None:
-    golden("training-hours", render(build("training-hours", {})))
-    golden("runs-held-and-sent", render(runs_held_and_sent(runs=("mt-nlg-530b", "opt-175b"))))
-    golden("published-readings", render(published_readings(runs=LLAMA)))
 
 
 def test_the_405b_run_is_overfull_by_gradients_that_its_report_divides() -> None:

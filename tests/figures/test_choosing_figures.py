@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,6 @@ from figgen.figures.training.choosing import (
 from figgen.figures.training.planned import planned
 from figgen.figures.training.planned_jobs import planned_jobs
 from figgen.models.memory.fit_probability import SAFE
-from figgen.registry import build
-from figgen.renderers.text import render
 from figgen.scenarios.options.resolve import resolve
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.planner import plan
@@ -212,10 +209,3 @@ def test_planned_jobs_are_the_planners_answers_and_no_alternative_is_faster() ->
         "sequence=8192 global_batch=512 zero_stage=3 recompute=full",
     )
     assert alone.step_s == pytest.approx(written.step_time_s)
-
-
-@pytest.mark.parametrize(
-    "name", ["decision-tree", "strategy-limits", "layout-search", "best-layouts", "planned-jobs"]
-)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -22,7 +22,6 @@ from figgen.models.collectives import (
 from figgen.models.collectives.numbers import carry_out
 from figgen.models.collectives.traces import CollectiveTrace, Send
 from figgen.registry import build
-from figgen.renderers import text
 from figgen.scenarios.stories.all_reduce import Algorithm, machine
 from tests.renderers.overflows import overflows
 
@@ -63,12 +62,6 @@ def test_the_numbers_after_each_collective_are_those_of_its_definition(ranks: in
 
 def test_three_ranks_sum_to_10_20_30() -> None:
     assert build("collective-numbers", {}).values["sums"].value == "10 20 30"
-
-
-@pytest.mark.parametrize("vectors", [((1, 2),), ((1, 2), (3,)), ((1, 2), (3, 4), (5, 6))])
-def test_vectors_that_are_not_square_are_refused(vectors: tuple[tuple[int, ...], ...]) -> None:
-    with pytest.raises(InputError, match="vectors"):
-        build("collective-numbers", {"vectors": vectors})
 
 
 def test_numbers_are_refused_for_a_rank_or_a_chunk_too_few() -> None:
@@ -237,25 +230,3 @@ def test_send_and_receive_go_both_ways_over_every_boundary() -> None:
     assert {(a.source, a.target) for a in chart.links} == {
         (f"stage {a}", f"stage {b}") for a in range(5) for b in range(5) if abs(a - b) == 1
     }
-
-
-FORMS: dict[str, tuple[str, dict[str, object]]] = {
-    **{f"before-after-{c}": ("collective-before-after", {"collective": c}) for c in SHOWN},
-    "send-recv": ("send-recv", {}),
-    "family": ("collective-family", {}),
-    "numbers": ("collective-numbers", {}),
-    "sizes": ("collective-sizes", {}),
-    "duality": ("collective-duality", {}),
-    "costs": ("collective-costs", {}),
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
-    figure, arguments = FORMS[name]
-    chart = build(figure, arguments)
-    golden(f"collective-{name}", text.render(chart))
-    if isinstance(chart, Table):
-        assert {len(row) for row in chart.rows} == {len(chart.columns)}
-    if isinstance(chart, Diagram):
-        assert overflows(chart) == ()

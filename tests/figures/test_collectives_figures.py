@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from figgen.charts import Frame, Steps, Table
-from figgen.errors import InputError
+from figgen.charts import Frame, Steps
 from figgen.models.collectives import trace
 from figgen.registry import build
-from figgen.renderers import text
 from tests.renderers.overflows import overflows
 
 ORACLE = json.loads(
@@ -118,57 +115,3 @@ def test_the_drawn_ring_is_one_cycle_through_all_ranks(ranks: int) -> None:
     assert at == "rank 0"
     assert seen == [f"rank {rank}" for rank in range(ranks)]
     assert overflows(chart) == ()
-
-
-def test_a_ring_of_an_odd_number_cannot_be_drawn_in_two_rows() -> None:
-    with pytest.raises(InputError, match="even"):
-        build("ring-diagram", {"ranks": 5})
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "message"),
-    [
-        ("ring-crossovers", {"links": ["pcie5-x16"]}, "scale-up or scale-out"),
-        ("all-reduce-factor", {"most_ranks": 1}, "most_ranks"),
-        ("ring-bus-bandwidth", {"low_bytes": "1 GB", "high_bytes": "1 MB"}, "low < high"),
-        (
-            "collective-steps",
-            {"collective": "all-reduce", "algorithm": "rings", "ranks": 4},
-            "ring",
-        ),
-    ],
-)
-def test_bad_arguments_are_refused(name: str, arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        build(name, arguments)
-
-
-FORMS: dict[str, tuple[str, dict[str, object]]] = {
-    "ring-diagram": ("ring-diagram", {"ranks": 8}),
-    "ring-steps-nccl-4": (
-        "collective-steps",
-        {"collective": "all-reduce", "algorithm": "ring", "ranks": 4},
-    ),
-    "ring-steps-textbook-4": (
-        "collective-steps",
-        {"collective": "all-reduce", "algorithm": "ring", "ranks": 4, "schedule": "textbook"},
-    ),
-    "ring-proof-by-step": ("ring-proof-by-step", {}),
-    "all-reduce-factor": ("all-reduce-factor", {"most_ranks": 16}),
-    "ring-time-over-ranks": ("ring-time-over-ranks", {}),
-    "ring-bus-bandwidth": ("ring-bus-bandwidth", {}),
-    "ring-crossovers": ("ring-crossovers", {}),
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
-    figure, arguments = FORMS[name]
-    golden(f"collectives-{name}", text.render(build(figure, arguments)))
-
-
-def test_tables_have_a_cell_for_every_column() -> None:
-    for figure, arguments in FORMS.values():
-        chart = build(figure, arguments)
-        if isinstance(chart, Table):
-            assert {len(row) for row in chart.rows} == {len(chart.columns)}

@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from figgen.charts import Bars, Curves, Diagram, Table, Timeline
 from figgen.registry import build
-from figgen.renderers import text
 from tests.figures.reading import frozen, value
 from tests.renderers.overflows import overflows
-
-ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "triangle": ("cp-triangle", {}),
-    "balance": ("cp-balance", {}),
-    "ring-contiguous": ("ring-attention", {"scheme": "contiguous"}),
-    "ring-zig-zag": ("ring-attention", {}),
-    "online-softmax": ("online-softmax", {}),
-    "identity": ("cp-identity", {}),
-    "overlap": ("cp-overlap", {}),
-    "step-times": ("ring-step-times", {}),
-    "min-tokens": ("cp-min-tokens", {}),
-    "volume": ("cp-volume", {}),
-    "exchanges": ("cp-exchanges", {}),
-    "kv-buffer": ("kv-buffer", {}),
-    "grid": ("cp-grid", {}),
-    "measured": ("cp-measured", {}),
-    "packed-documents": ("packed-documents", {}),
-    "packed-imbalance": ("packed-imbalance", {}),
-}
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(f"context-parallel-{name}", text.render(build(*ARGUMENTS[name])))
 
 
 @pytest.mark.parametrize("cp", [2, 3, 4])

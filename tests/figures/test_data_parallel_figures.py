@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,26 +10,8 @@ import pytest
 from figgen.charts import Timeline
 from figgen.errors import InputError
 from figgen.models.shape.resnet import resnet_50_parameters
-from figgen.registry import FIGURES, build
-from figgen.renderers import text
+from figgen.registry import build
 from tests.figures.reading import curves, table, value
-
-NAMES = (
-    "data-parallel-mean", "data-parallel-replicas", "data-parallel-step", "gradient-all-reduce",
-    "ddp-buckets", "bucket-tradeoff", "ddp-bucket-table", "data-parallel-scaling",
-    "gradient-compression", "ddp-memory-wall", "critical-batch",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, text.render(build(name, {})))
-
-
-def test_every_figure_of_these_modules_is_covered() -> None:
-    module = "figgen.figures.data_parallel."
-    ours = {n for n, f in FIGURES.items() if f.function.__module__.startswith(module)}
-    assert ours == {*NAMES, "bucket-film"}, "films are in test_films.py"
 
 
 def numpy_gradient(samples: str) -> float:

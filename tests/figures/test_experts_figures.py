@@ -4,37 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from figgen import catalog
-from figgen.charts import Curves, Diagram
+from figgen.charts import Curves
 from figgen.errors import InputError
 from figgen.figures.experts.layer import LOGITS
 from figgen.models.machine.layout import layout
 from figgen.models.machine.mesh import coordinates_of
 from figgen.registry import build
-from figgen.renderers import text
 from tests.figures.reading import bars, frozen, table, value
-from tests.renderers.overflows import overflows
 
 ROOT = Path(__file__).parents[2]
 EXPERT_DISPATCH = ROOT / "tests/oracles/expert_dispatch.json"
-NAMES = (
-    "moe-routing", "moe-layer", "moe-send-matrix", "moe-balance", "moe-capacity",
-    "moe-bias", "moe-models", "moe-ccr", "experts-tp-or-ep", "moe-step", "parallel-stack",
-    "moe-placement", "moe-node-limit", "experts-published", "experts-mfu", "expert-skew",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
-    chart = build(name, {})
-    golden(f"experts-{name}", text.render(chart))
-    if isinstance(chart, Diagram):
-        assert not overflows(chart)
 
 
 def test_worked_table_is_softmax_and_top_2_by_hand() -> None:

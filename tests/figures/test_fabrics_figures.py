@@ -1,9 +1,9 @@
-"""Buses and fabrics: their text, and graphs that are built and cut by hand."""
+"""Buses and fabrics, compared with graphs that are built and cut by hand."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import combinations, product
 
 import pytest
@@ -26,27 +26,8 @@ from figgen.formulas.topology import (
     torus_diameter,
 )
 from figgen.registry import build
-from figgen.renderers.text import render
 
 Graph = dict[object, set[object]]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "pcie-generations",
-        "host-copies",
-        "fabrics-compared",
-        "fabric-collectives",
-        "all-to-all-by-fabric",
-        "site-exchanges",
-        "fat-tree-wiring",
-        "torus-wiring",
-        "dragonfly-wiring",
-    ],
-)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
 
 
 def graph(edges: Iterable[tuple[object, object]]) -> Graph:

@@ -1,8 +1,7 @@
-"""The figures of failures and scaling: their text, and what must hold for all numbers."""
+"""The figures of failures and scaling: what must hold for all numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 
 import pytest
@@ -14,21 +13,10 @@ from figgen.models.memory.memory import memory
 from figgen.models.planner.reliability import best_interval_s
 from figgen.models.planner.saving import SIZES, WAYS, saving
 from figgen.registry import build
-from figgen.renderers.text import render
 from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.stories.scaling import FAILURES, lost, scaled
-
-FIGURES = (
-    "interruptions-published", "goodput-by-interval", "goodput-by-size", "goodput-lost",
-    "checkpoint-intervals", "scaling", "scaling-breaks", "reading-rates",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
 
 
 def test_clusters_of_one_paper_are_one_source() -> None:

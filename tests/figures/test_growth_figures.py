@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil
 
 import pytest
@@ -16,8 +15,6 @@ from figgen.figures.memory.wall import (
     state_by_recipe,
 )
 from figgen.figures.training.growth import loss_by_parameters, model_growth, training_work
-from figgen.registry import build
-from figgen.renderers.text import render
 
 # arXiv numbers begin with the year and month of a report: 2005.14165 is of May 2020.
 REPORTS = {
@@ -119,19 +116,3 @@ def test_links_of_a_machine_are_as_wide_as_their_bandwidth() -> None:
         ]
         assert len(touching) == 2, link.name
     assert chart.values["ratio"].value == 9
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "model-growth",
-        "loss-by-parameters",
-        "training-work",
-        "state-by-recipe",
-        "gpus-to-hold",
-        "bandwidth-ladder",
-        "machine-levels",
-    ],
-)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))

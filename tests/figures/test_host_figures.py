@@ -3,7 +3,6 @@ definitions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations_with_replacement
 
 import pytest
@@ -12,25 +11,6 @@ from figgen.charts import Bars, Curves, Table
 from figgen.errors import InputError
 from figgen.figures.host.checkpoints import packed
 from figgen.registry import build
-from figgen.renderers.text import render
-
-FIGURES = (
-    "offload-memory",
-    "offload-fractions",
-    "offload-overhead",
-    "offload-measured",
-    "offload-links",
-    "offload-inputs",
-    "checkpoint-sizes",
-    "checkpoint-stall",
-    "checkpoint-published",
-    "packing",
-)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
 
 
 def test_what_leaves_the_gpu_is_in_the_host() -> None:

@@ -4,10 +4,8 @@ forms."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +14,13 @@ from figgen import catalog
 from figgen.catalog.rates import constants
 from figgen.charts import Bars, Curves, Diagram, Overview, Table
 from figgen.errors import InputError
-from figgen.registry import FIGURES, build
-from figgen.renderers import svg, text
+from figgen.registry import build
+from figgen.renderers import svg
 from figgen.scenarios.stories.journey import job, rung
 from figgen.scenarios.stories.journey_charts import layout_words
 from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.values import compute
+from tests.figures.reading import DRAWN
 
 DOCS = Path(__file__).parents[2] / "docs"
 LAYOUTS = (
@@ -31,29 +30,6 @@ LAYOUTS = (
 )  # fmt: skip
 ONE = "one | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=8 zero_stage=0"
 EIGHT = "eight | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=64 zero_stage=0"
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "journey-scoreboard": {"page": 10},
-    "journey-fit": {"jobs": [ONE]},
-    "journey-layouts": {"jobs": [ONE, EIGHT]},
-    "journey-ledger": {"page": 6},
-    "journey-job": {"page": 10},
-    "journey-subtract": {},
-    "journey-one-step": {},
-    "journey-gather": {},
-    "journey-two-clocks": {},
-    "journey-tokens-decide": {"nodes": [1, 8]},
-}
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, text.render(build(name, ARGUMENTS[name])))
-
-
-def test_every_figure_of_these_modules_is_covered() -> None:
-    module = "figgen.figures.journey."
-    ours = {n for n, f in FIGURES.items() if f.function.__module__.startswith(module)}
-    assert ours == set(ARGUMENTS)
 
 
 @pytest.mark.parametrize("page", ["hiding", "when-it-does-not"])
@@ -362,8 +338,8 @@ def test_pages_quote_any_job_by_name() -> None:
 
 
 def test_bars_add_up_to_the_step_and_to_the_memory() -> None:
-    steps = build("journey-layouts", ARGUMENTS["journey-layouts"])
-    held = build("journey-fit", ARGUMENTS["journey-layouts"])
+    steps = build("journey-layouts", DRAWN["journey-layouts"])
+    held = build("journey-fit", DRAWN["journey-layouts"])
     assert isinstance(steps, Bars)
     assert isinstance(held, Bars)
     totals = [sum(each) for each in zip(*(s.lengths for s in steps.segments), strict=True)]

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from figgen.catalog import load
 from figgen.charts import Table
 from figgen.registry import build
-from figgen.renderers.text import render
 
 FILE = json.loads(load.content("measured-h100.json"))
-
-
-def test_table_as_text(golden: Callable[[str, str], None]) -> None:
-    golden("measured-machine", render(build("measured-machine", {})))
-    golden("measured-by-readers", render(build("measured-by-readers", {})))
 
 
 def test_shares_are_the_best_rows_of_the_file_over_the_datasheet() -> None:

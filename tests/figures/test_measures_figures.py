@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from figgen.charts import Bars, Table
 from figgen.registry import build
-from figgen.renderers.text import render
-
-
-@pytest.mark.parametrize("name", ["memory-measures", "measures-by-kind"])
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
 
 
 def test_a_measure_takes_what_it_says_and_nothing_else() -> None:

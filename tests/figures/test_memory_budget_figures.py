@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from figgen.errors import InputError
@@ -15,8 +13,6 @@ from figgen.figures.memory.budget import (
     memory_choices,
     parameter_parts,
 )
-from figgen.registry import build
-from figgen.renderers.text import render
 from figgen.scenarios.options.written import written_step
 
 
@@ -90,22 +86,3 @@ def test_full_recomputation_fits_longer_sequences() -> None:
 def test_longest_sequence_that_is_no_power_of_two_is_refused() -> None:
     with pytest.raises(InputError, match="power of two"):
         memory_by_sequence(longest=5000)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "parameter-parts",
-        "activation-modes",
-        "layer-tensors",
-        "memory-choices",
-        "memory-by-sequence",
-    ],
-)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
-
-
-def test_budget_as_text(golden: Callable[[str, str], None]) -> None:
-    job = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8", "options": "zero_stage=3"}
-    golden("memory-budget", render(build("memory-budget", job)))

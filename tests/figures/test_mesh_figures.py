@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 import pytest
 
 from figgen.errors import InputError
 from figgen.quantity_shown import NBSP
 from figgen.registry import build
-from figgen.renderers import text
 from tests.renderers.overflows import overflows
 
 
@@ -119,68 +117,3 @@ def test_a_layout_that_fits_but_is_slow_is_told_apart_and_a_good_one_is_not_list
     assert chart.values["refused"].value == 0
     with pytest.raises(InputError, match="refused or warned of"):
         build("layout-checks", {"asked": ["nodes=4 gpus_per_node=8 tp=8 pp=2"]})
-
-
-@pytest.mark.parametrize(
-    ("figure", "arguments", "message"),
-    [
-        ("rank-grid", {}, "one of preset, run or sizes"),
-        ("rank-grid", {"preset": "map-8", "run": "deepseek-v3"}, "got ['preset', 'run']"),
-        ("rank-grid", {"preset": "map-8", "first": "dp-cp"}, "first: expected one of tp, cp"),
-        ("rank-grid", {"preset": "h100-ndr"}, "nodes: expected a value"),
-        ("rank-grid", {"preset": "map-9"}, "did you mean"),
-        ("rank-grid", {"run": "palm-540b"}, "a published layout"),
-        ("rank-grid", {"sizes": "nodes=2 gpus_per_node=8 tq=8"}, "unknown word of sizes"),
-        (
-            "rank-grid",
-            {"sizes": "nodes=2 gpus_per_node=8 tp=-8"},
-            "1 to 1,048,576, got -8",
-        ),
-        ("rank-grid", {"sizes": "nodes=2 gpus_per_node=8 tp=3"}, "a divisor of 16"),
-        ("two-grids", {"sizes": "nodes=1 gpus_per_node=8 tp=2", "order": "llama3"}, "no experts"),
-        ("rank-strides", {"preset": "map-8", "rank": 8}, "expected 0 … 7, got 8"),
-        ("rank-groups", {"preset": "map-8", "communicators": ["tq"]}, "axes of a communicator"),
-    ],
-)
-def test_what_cannot_be_mapped_is_refused_with_a_reason(
-    figure: str, arguments: dict[str, object], message: str
-) -> None:
-    with pytest.raises(InputError) as caught:
-        build(figure, arguments)
-    assert message in str(caught.value)
-
-
-RUN = "llama-3-405b-131k"
-
-
-@pytest.mark.parametrize(
-    ("name", "figure", "arguments"),
-    [
-        ("rank-grid-docstring-16", "rank-grid", {"preset": "docstring-16"}),
-        ("rank-grid-map-128", "rank-grid", {"preset": "map-128", "first": "pp"}),
-        ("rank-groups-map-256", "rank-groups", {"preset": "map-256"}),
-        ("two-grids-8", "two-grids", {"sizes": "nodes=1 gpus_per_node=8 tp=2 cp=2 ep=2"}),
-        ("rank-strides-75", "rank-strides", {"preset": "map-128", "rank": 75}),
-        (
-            "framework-orders-64",
-            "framework-orders",
-            {"sizes": "nodes=8 gpus_per_node=8 tp=8 pp=4", "orders": ["megatron", "llama3"]},
-        ),
-        (
-            "layout-checks",
-            "layout-checks",
-            {"asked": ["nodes=2 gpus_per_node=8 tp=3", "nodes=4 gpus_per_node=8 tp=16"]},
-        ),
-        ("node-crossings-map-128", "node-crossings", {"preset": "map-128"}),
-        ("axis-traffic-405b", "axis-traffic", {"run": RUN, "order": "llama3", "nic": "roce-400g"}),
-        (
-            "order-network-bytes-405b",
-            "order-network-bytes",
-            {"run": RUN, "orders": ["tp-cp-pp-dp", "pp-tp-cp-dp"]},
-        ),
-    ],
-)
-def test_text_form_is_the_golden(
-    golden: Callable[[str, str], None], name: str, figure: str, arguments: dict[str, object]
-) -> None:
-    golden(f"mesh-{name}", text.render(build(figure, arguments)))

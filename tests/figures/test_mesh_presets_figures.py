@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 
 from figgen.charts import Table
 from figgen.errors import InputError
 from figgen.registry import build
-from figgen.renderers import text
 from figgen.scenarios.tools.data import layouts
 
 
@@ -41,7 +39,3 @@ def test_kinds_choose_and_unknown_ones_are_refused() -> None:
     assert len(rows(kinds=("map",))) == 7
     with pytest.raises(InputError, match="map or training"):
         rows(kinds=("hardware",))
-
-
-def test_text_form_is_the_golden(golden: Callable[[str, str], None]) -> None:
-    golden("mesh-layout-presets", text.render(build("layout-presets", {})))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from figgen.figures.appendix.misprints import misprint_factors, misprints
+from figgen.figures.appendix.misprints import misprints
 from figgen.formulas.pipeline import (
     bubble_fraction_at_four_microbatches_per_stage,
     microbatches_for_efficiency,
 )
-from figgen.renderers.text import render
 
 # Worked out on paper for the errata that the guide started from, not by this package.
 BY_HAND = {
@@ -65,10 +63,6 @@ def test_every_claim_of_the_appendix_names_where_it_was_printed() -> None:
         assert re.search(rf"^- \*\*{letter}\*\*.*{re.escape(title.split(': ')[-1])}", page, re.M)
     for path in (ROOT / "docs").rglob("*.md"):
         assert "often printed" not in path.read_text("utf-8").lower(), path
-
-
-def test_misprint_factors_as_text(golden: Callable[[str, str], None]) -> None:
-    golden("misprint-factors", render(misprint_factors()))
 
 
 def test_four_microbatches_per_stage_idle_a_ninth_to_a_fifth_and_never_a_sixth_below_five() -> None:

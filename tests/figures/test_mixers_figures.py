@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -12,12 +10,6 @@ from figgen.figures.serving.mixers import MODELS
 from figgen.formulas.modern_layers import prediction_module_parameters, state_space_work
 from figgen.models.shape.transformer import attention_weights, ffn_weights, weights_met
 from figgen.registry import build
-from figgen.renderers.text import render
-
-
-@pytest.mark.parametrize("name", ["state-space-models", "mtp-stages"])
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
 
 
 def test_a_module_is_worth_a_layer_of_experts_and_a_head_on_the_last_stage() -> None:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from figgen.catalog import load
 from figgen.charts import Bars
 from figgen.registry import build
-from figgen.renderers.text import render
 
 H200 = {run["id"]: run for run in json.loads(load.content("steps-h200.json"))["runs"]}
 H100 = {run["id"]: run for run in json.loads(load.content("steps-h100.json"))["runs"]}
-
-
-@pytest.mark.parametrize(
-    "name", ["one-gpu-steps", "step-measured", "adapters-measured", "measured-machines"]
-)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
 
 
 def test_bars_of_measured_steps_are_as_long_as_the_steps() -> None:

@@ -11,33 +11,10 @@ import pytest
 from figgen.charts import Bars, Curves, Table, Timeline
 from figgen.errors import InputError
 from figgen.registry import build
-from figgen.renderers import text
 
 ORDERS = json.loads(
     (Path(__file__).parents[1] / "oracles" / "pipeline_orders.json").read_text(encoding="utf-8")
 )
-EVERY = {
-    "pipeline-naive": ("pipeline-timeline", {"schedule": "naive", "microbatches": 2}),
-    "pipeline-gpipe": ("pipeline-timeline", {"schedule": "gpipe"}),
-    "pipeline-1f1b": ("pipeline-timeline", {"schedule": "1f1b"}),
-    "pipeline-interleaved": ("pipeline-timeline", {"schedule": "interleaved-1f1b", "chunks": 2}),
-    "schedules-compared": ("schedules-compared", {"schedules": ["1f1b", "zbv"], "stages": 2}),
-    "bubble-table": ("bubble-table", {"stages": [4, 8], "microbatches": [8, 32], "chunks": [1, 4]}),
-    "bubble-curves": ("bubble-curves", {"stages": [4, 8], "chunks": [1, 2]}),
-    "in-flight-by-rank": ("in-flight-by-rank", {}),
-    "in-flight-over-time": ("in-flight-over-time", {}),
-    "stage-memory": (
-        "stage-memory",
-        {"model": "gpt-3-175b", "stages": 8, "microbatches": 32},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_figure_says_what_it_said(name, golden):
-    figure, arguments = EVERY[name]
-
-    golden(name, text.render(build(figure, arguments)))
 
 
 def test_the_drawn_order_is_megatrons():

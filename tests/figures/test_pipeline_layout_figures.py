@@ -3,17 +3,12 @@ simulator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from figgen.charts import Diagram
 from figgen.errors import InputError
 from figgen.figures.pipeline.timelines import simulated
 from figgen.figures.pipeline.zero_bubble import messages
 from figgen.registry import build
-from figgen.renderers import text
-from tests.renderers.overflows import overflows
 
 GPT_3: dict[str, object] = {
     "stages": (4, 8, 8),
@@ -23,20 +18,6 @@ GPT_3: dict[str, object] = {
     "sequence": 2048,
     "hidden": 12288,
 }
-CASES: dict[str, dict[str, object]] = {
-    "layer-map": {},
-    "stage-messages": {},
-    "pipeline-volumes": GPT_3,
-    "microbatches-needed": {},
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_golden(name: str, golden: Callable[[str, str], None]) -> None:
-    chart = build(name, CASES[name])
-    if isinstance(chart, Diagram):
-        assert overflows(chart) == ()
-    golden(name, text.render(chart))
 
 
 def test_layers_of_rank_0_are_those_of_megatron_and_of_the_v() -> None:

@@ -13,26 +13,12 @@ from figgen.models.pipeline.schedules import build as build_schedule
 from figgen.models.pipeline.schedules import peak_in_flight
 from figgen.models.pipeline.simulate import Durations, simulate
 from figgen.registry import build
-from figgen.renderers import text
 
 BALANCE = {
     "model": "llama-3-8b",
     "microbatches": 16,
     "layers": [[8, 8, 8, 8], [9, 8, 8, 7], [7, 9, 9, 7]],
 }
-EVERY = {
-    "pipeline-critical-path": ("critical-path", {}),
-    "pipeline-latency": ("pipeline-latency", {}),
-    "pipeline-stage-balance": ("stage-balance", BALANCE),
-    "pipeline-interleaved-groups": ("interleaved-groups", {"microbatches": [2, 4, 6, 7, 8, 11]}),
-}
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_figure_says_what_it_said(name, golden):
-    figure, arguments = EVERY[name]
-
-    golden(name, text.render(build(figure, arguments)))
 
 
 def relaxed_wall(schedule, stages, microbatches, chunks=None, *, latency=0.0, work=None):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from figgen.charts import Diagram, Table
+from figgen.charts import Table
 from figgen.errors import InputError
 from figgen.models.machine.fabric import PodShare, leaf_of, one_leaf_share, pod_leaving_share
 from figgen.models.machine.layout import layout
 from figgen.models.machine.mesh import groups
 from figgen.quantity_shown import NBSP
 from figgen.registry import build
-from figgen.renderers import text
-from tests.renderers.overflows import overflows
+from tests.figures.reading import DRAWN
 
 GPT_3 = {
     "model": "gpt-3-175b",
@@ -24,39 +22,6 @@ GPT_3 = {
     "options": "microbatches=32 zero_stage=0 recipe=zero16 flash_attention=off",
 }
 LLAMA = {"run": "llama-3-405b-8k-16384", "options": "zero_stage=1"}
-CASES: dict[str, tuple[str, dict[str, object]]] = {
-    "axis-bandwidth": ("axis-bandwidth", GPT_3),
-    "strategy-exchanges": (
-        "strategy-exchanges",
-        {"model": "llama-3-8b", "mixture": "mixtral-8x7b"},
-    ),
-    "oversubscription": ("oversubscription", {**LLAMA, "ratios": (1, 7)}),
-    "fabric-hops": (
-        "fabric-hops",
-        {"sizes": GPT_3["sizes"], "orders": ("megatron", "megatron-tp-pp-dp")},
-    ),
-    "pod-crossings": (
-        "pod-crossings",
-        {"run": LLAMA["run"], "orders": ("llama3", "megatron"), "gpus_per_pod": 3072},
-    ),
-    "parallel-cube": ("parallel-cube", {"sizes": "nodes=8 gpus_per_node=8 tp=8 pp=4"}),
-    "rank-cube": ("rank-cube", {}),
-    "group-tree": ("group-tree", {"sizes": "nodes=8 gpus_per_node=8 tp=4 pp=4"}),
-    "rail-fabric": ("rail-fabric", {}),
-    "fragmentation": (
-        "fragmentation",
-        {"placements": ("AAAA.... BBBBBBBB", "AABBBB.. AABBBB.."), "titles": ("packed", "spread")},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_golden(case: str, golden: Callable[[str, str], None]) -> None:
-    name, arguments = CASES[case]
-    chart = build(name, arguments)
-    if isinstance(chart, Diagram):
-        assert overflows(chart) == ()
-    golden(f"placement-{case}", text.render(chart))
 
 
 def test_volumes_of_gpt_3_are_the_closed_forms() -> None:
@@ -76,7 +41,7 @@ def test_needed_bandwidth_is_bytes_over_a_tenth_of_computing_or_the_last_backwar
 
 
 def test_strategies_on_one_node_send_what_their_closed_forms_say() -> None:
-    values = build(*CASES["strategy-exchanges"]).values
+    values = build("strategy-exchanges", DRAWN["strategy-exchanges"]).values
     parameters, tokens, hidden, layers = 8.03e9, 8192, 4096, 32
     assert values["dp_8_sent"].value == pytest.approx(2 * 7 / 8 * parameters * 2, rel=1e-3)
     assert values["zero3_sent"].value == pytest.approx(3 * 7 / 8 * parameters * 2, rel=1e-3)
@@ -93,7 +58,7 @@ def test_strategies_on_one_node_send_what_their_closed_forms_say() -> None:
 def test_one_time_of_computing_is_behind_the_shares_of_every_strategy() -> None:
     """The Llama rows do the same work, so bytes divided by shares give one time, at 6 FLOPs per
     weight."""
-    chart = build(*CASES["strategy-exchanges"])
+    chart = build("strategy-exchanges", DRAWN["strategy-exchanges"])
     assert isinstance(chart, Table)
     values, nvlink, peak = chart.values, 450e9, 989.4e12
     at = {column.label: index for index, column in enumerate(chart.columns)}
@@ -203,14 +168,14 @@ def test_the_cube_of_64_gpus_has_the_groups_of_both_orders() -> None:
 
 
 def test_the_tree_of_64_ranks_has_16_groups_of_each_axis_and_four_replicas() -> None:
-    values = build(*CASES["group-tree"]).values
+    values = build("group-tree", DRAWN["group-tree"]).values
     assert [values[f"{axis}_groups"].value for axis in ("tp", "cp", "dp", "pp", "tp_pp")] == [
         16, 64, 16, 16, 4,
     ]  # fmt: skip
 
 
 def test_a_spread_placement_leaves_as_many_gpus_but_none_together() -> None:
-    values = build(*CASES["fragmentation"]).values
+    values = build("fragmentation", DRAWN["fragmentation"]).values
     assert values["free_0"].value == values["free_1"].value == 4
     assert (values["largest_0"].value, values["largest_1"].value) == (4, 2)
     assert (values["fits_0"].value, values["fits_1"].value) == ("fits", "does not fit")

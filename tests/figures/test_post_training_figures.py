@@ -1,8 +1,6 @@
-"""Post-training: goldens, published steps above their lower bound, and defects of the catalog."""
+"""Post-training: published steps above their lower bound, and defects of the catalog."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 
@@ -18,23 +16,8 @@ from figgen.catalog.post_training import (
 from figgen.charts import Bars, Curves
 from figgen.errors import InputError
 from figgen.registry import build
-from figgen.renderers.text import render
 from figgen.scenarios.evidence.decoding import decoding_share
 from figgen.scenarios.stories.post_training import predicted_post_training
-
-FIGURES = (
-    "post-training-step",
-    "rollout-tail",
-    "post-training-memory",
-    "post-training-split",
-    "post-training-published",
-    "post-training-phases",
-)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
 
 
 def test_tokens_of_every_run_over_its_time_are_the_printed_rates() -> None:

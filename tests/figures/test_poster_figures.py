@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from figgen.charts import Diagram
 from figgen.errors import InputError
 from figgen.figures.training.poster import GPUS, STRATEGIES
 from figgen.registry import build
-from figgen.renderers import text
 from figgen.renderers.markup import wrapped
 from figgen.renderers.svg_diagram import LINE, unit
 
@@ -19,10 +16,6 @@ def poster() -> Diagram:
     chart = build("strategy-poster", {})
     assert isinstance(chart, Diagram)
     return chart
-
-
-def test_figure_prints_as_before(golden: Callable[[str, str], None]) -> None:
-    golden("strategy-poster", text.render(poster()))
 
 
 def test_the_poster_and_its_caption_fit_one_printed_page() -> None:

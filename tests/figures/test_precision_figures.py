@@ -3,32 +3,12 @@ counted by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
 from figgen.charts import Bars, Curves
-from figgen.errors import InputError
-from figgen.registry import FIGURES, build
-from figgen.renderers import text
+from figgen.registry import build
 from tests.figures.reading import table, value
-
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "format-bits": {},
-    "number-formats": {},
-    "rounding-error": {},
-    "loss-scaling": {},
-    "block-scales": {},
-    "block-error": {},
-    "peak-by-type": {},
-    "bytes-by-recipe": {},
-    "precision-traffic": {},
-    "precision-layer-time": {},
-    "cast-passes": {},
-    "layout-drift": {"steps": 100},
-}
 
 
 def test_bits_of_a_format_are_its_width() -> None:
@@ -40,19 +20,6 @@ def test_bits_of_a_format_are_its_width() -> None:
         "FP32": 32, "TF32": 19, "BF16": 16, "FP16": 16, "FP8 E5M2": 8, "FP8 E4M3": 8,
         "FP4 E2M1": 4,
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(
-        f"precision-{name.removeprefix('precision-')}", text.render(build(name, ARGUMENTS[name]))
-    )
-
-
-def test_every_figure_of_these_modules_is_covered() -> None:
-    module = "figgen.figures.precision."
-    ours = {n for n, f in FIGURES.items() if f.function.__module__.startswith(module)}
-    assert ours == set(ARGUMENTS)
 
 
 def test_formats_have_the_limits_of_numpy_and_of_the_fp8_paper() -> None:
@@ -149,20 +116,6 @@ def test_faster_products_leave_the_messages_a_larger_share() -> None:
     assert attention == pytest.approx((2 + 5) * 8192**2 * 8192 / 8 / (0.6 * 2250e12))
     h100 = build("precision-layer-time", {"preset": "h100-ndr"})
     assert "fp4_s" not in h100.values
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("precision-layer-time", {"model": "mixtral-8x7b"}),
-        ("precision-layer-time", {"utilization": 0.0}),
-        ("precision-traffic", {"model": "deepseek-v3"}),
-        ("block-error", {"every": 1}),
-    ],
-)
-def test_what_cannot_be_is_refused(name: str, arguments: dict[str, object]) -> None:
-    with pytest.raises(InputError):
-        build(name, arguments)
 
 
 def test_a_layouts_rounding_grows_and_a_forgotten_rank_is_there_at_once() -> None:

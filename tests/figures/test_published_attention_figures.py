@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from figgen.catalog.attention_tables import HEAD_DIM, HEADS, attention_table, attention_tables
 from figgen.errors import InputError
 from figgen.figures.training.published_attention import attention_rates
 from figgen.formulas.compute_and_roofline import attention_core_flops
-from figgen.registry import build
-from figgen.renderers.text import render
 
 
 def test_tables_are_whole() -> None:
@@ -51,7 +47,3 @@ def test_both_passes_lie_between_their_rates() -> None:
 def test_an_unknown_chip_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match="gb200-nvl72"):
         attention_table("gb200-nvl")
-
-
-def test_figure_as_text(golden: Callable[[str, str], None]) -> None:
-    golden("attention-rates", render(build("attention-rates", {})))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ from figgen.catalog import load
 from figgen.catalog.product_tables import product_table, product_tables, read_product_tables
 from figgen.errors import InputError
 from figgen.figures.training.published_products import best_products, products_by_size
-from figgen.registry import build
-from figgen.renderers.text import render
 
 
 def test_tables_are_whole() -> None:
@@ -101,8 +98,3 @@ def test_what_is_wrong_in_a_table_is_named(rows: str, says: str) -> None:
 def test_unknown_tables_and_tables_of_one_size_are_refused() -> None:
     with pytest.raises(InputError, match="deepgemm-dense"):
         products_by_size(table="deepgemm-dens")
-
-
-@pytest.mark.parametrize("name", ["best-products", "products-by-size"])
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))

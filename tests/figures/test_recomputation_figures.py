@@ -1,8 +1,6 @@
-"""Figures of what recomputation saves: by hand from DeepSeek-V3's sizes, and as goldens."""
+"""Figures of what recomputation saves, by hand from DeepSeek-V3's sizes."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 
@@ -12,8 +10,6 @@ from figgen.figures.memory.recomputation import (
     recompute_published,
 )
 from figgen.models.shape.recomputation import MODULES, NOT_MEGATRON
-from figgen.registry import build
-from figgen.renderers.text import render
 
 
 def test_modules_save_and_repeat_what_the_sizes_of_deepseek_v3_say() -> None:
@@ -56,8 +52,3 @@ def test_each_measure_takes_deepseek_v3_closer_to_its_gpu_and_all_into_it() -> N
     needed = [float(chart.values[key].value) for key in keys]
     assert needed == sorted(needed, reverse=True)
     assert needed[-2] > float(chart.values["capacity"].value) > needed[-1]
-
-
-@pytest.mark.parametrize("name", ["recompute-modules", "recompute-published", "recompute-ladder"])
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))

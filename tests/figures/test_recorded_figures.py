@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -11,24 +10,13 @@ from figgen.charts import Curves, Timeline
 from figgen.errors import InputError
 from figgen.figures.training.recorded import MATMULS
 from figgen.registry import build
-from figgen.renderers import text
 from figgen.scenarios.runs.device_run import measured_steps
 
 
-@pytest.mark.parametrize(
-    "name", ["recorded-step", "recorded-layer", "recorded-memory", "recorded-ranks"]
-)
-def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, text.render(build(name, {})))
-
-
-def test_a_step_of_ddp_from_far_and_close_shows_the_same_messages(
-    golden: Callable[[str, str], None],
-) -> None:
+def test_a_step_of_ddp_from_far_and_close_shows_the_same_messages() -> None:
     whole, close = (build("recorded-ddp", at) for at in ({}, {"start": 0.114, "end": 0.119}))
     assert isinstance(whole, Timeline)
     assert isinstance(close, Timeline)
-    golden("recorded-ddp", text.render(whole))
     values = {name: float(each.value) for name, each in whole.values.items()}
     assert values["busy"] == pytest.approx(values["busy_share"] * values["step"])
     assert values["hidden"] + values["exposed"] == pytest.approx(values["sending"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,23 +12,11 @@ from figgen.charts import Bars, Diagram
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS
 from figgen.registry import build
-from figgen.renderers.text import render
 from tests.renderers.overflows import overflows
 
 LLAMA, DEEPSEEK = {"preset": "llama-3-405b-8k-16384"}, {"preset": "deepseek-v3"}
 COUNTS = {"forms": ["picture", "table"], "as_planned": [3, 1], "changed": [2, 0], "dropped": [0, 1]}
-CASES = {
-    "nested-terms": LLAMA,
-    "symbols-of-a-step": DEEPSEEK,
-    "coverage-counts": COUNTS,
-    "formula-topics": {},
-}
 DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_reference_figures_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, CASES[name])))
 
 
 def test_words_that_nest_are_terms_of_the_glossary() -> None:

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from figgen.catalog import link
 from figgen.charts import Diagram
-from figgen.errors import InputError
 from figgen.models.collectives import bytes_per_link, bytes_sent_per_rank, trace
-from figgen.registry import FIGURES, build
-from figgen.renderers import text
+from figgen.registry import build
 from tests.figures.reading import bars, curves, frozen, table, value
 
 ORACLES = Path(__file__).parents[1] / "oracles"
@@ -28,46 +24,6 @@ ZERO3 = [
     row for row in PUBLISHED["megatron_2104.04473_table2"]["rows"] if row[:2] == ["ZeRO-3", 174.6]
 ]
 PRESETS = ("a100-hdr", "h100-ndr", "h200-ndr", "b200-ndr")
-MEASURED = {
-    "gpus": [row[2] for row in ZERO3],
-    "measured_flops_per_s": [f"{row[3]} TFLOP/s" for row in ZERO3],
-    "global_batch": 1536,
-    "sequence_length": 2048,
-}
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "link-levels": {},
-    "cloud-networks": {},
-    "ridge-table": {},
-    "communication-roofline": {"preset": "h100-ndr"},
-    "strategies-roofline": {"preset": "h100-ndr"},
-    "layer-operations": {},
-    "fusion-bytes": {},
-    "decode-techniques": {},
-    "two-times": {},
-    "two-times-remedies": {},
-    "shared-ports": {},
-    "memory-roofline": {"preset": "h100-ndr"},
-    "product-times": {"split": True},
-    "critical-tokens": {},
-    "ccr-by-batch": {},
-    "ccr-of-models": {},
-    "ccr-changes": {},
-    "tensor-parallel-ccr": {},
-    "strong-scaling": {},
-    "measured-strong-scaling": MEASURED,
-}
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(f"roofline-{name}", text.render(build(name, ARGUMENTS[name])))
-
-
-def test_every_figure_of_these_modules_is_covered() -> None:
-    ours = {
-        n for n, f in FIGURES.items() if f.function.__module__.startswith("figgen.figures.roof")
-    }
-    assert ours == set(ARGUMENTS)
 
 
 def test_ridge_table_has_the_catalogues_points() -> None:
@@ -287,23 +243,6 @@ def test_at_the_critical_tokens_sending_takes_as_long_as_the_work_behind_it(
         compute = flops * parameters * value(found, f"{preset}_{group}") / peak
         send = collectives * parameters * 2 * (dp - 1) / dp / bandwidth
         assert compute == pytest.approx(send)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "match"),
-    [
-        ("communication-roofline", {"preset": "map-8"}, "a hardware preset"),
-        ("communication-roofline", {"preset": "a100-hdr", "dtype": "fp8"}, "fp8"),
-        ("link-levels", {"oversubscription": 0.5}, "at least 1"),
-        ("ccr-changes", {"preset": "a100-hdr"}, "fp8"),
-        ("strong-scaling", {"most_gpus": 8}, "at least two"),
-        ("measured-strong-scaling", {**MEASURED, "gpus": [384]}, "equal lengths"),
-        ("ccr-of-models", {"models": ["mixtral-8x7b"]}, "a dense model"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(name: str, arguments: dict[str, Any], match: str) -> None:
-    with pytest.raises(InputError, match=match):
-        build(name, arguments)
 
 
 @pytest.mark.parametrize(

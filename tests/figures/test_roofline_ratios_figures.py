@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from tests.figures.reading import bars, curves, frozen, table, value
-from tests.figures.test_roofline_figures import MEASURED, PRESETS
+from tests.figures.reading import DRAWN, bars, curves, frozen, table, value
+from tests.figures.test_roofline_figures import PRESETS
 
 CHANGES = (
     "base", "pair", "wide", "halved", "larger", "accumulated", "fp32", "fp8", "fp8_gather",
@@ -150,7 +150,7 @@ def test_limit_of_strong_scaling_is_where_the_overlapped_line_leaves_the_top(pre
 
 
 def test_published_zero3_run_lies_on_the_slope_from_768_gpus_on() -> None:
-    chart = curves("measured-strong-scaling", **MEASURED)
+    chart = curves("measured-strong-scaling", **DRAWN["measured-strong-scaling"])
     runs = (384, 768, 1536)
     assert [mark.label for mark in chart.marks] == ["384 GPUs", "768 GPUs", "1,536 GPUs"]
     assert [mark.y for mark in chart.marks] == [144e12, 88e12, 44e12]

@@ -3,8 +3,6 @@ numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -23,20 +21,8 @@ from figgen.formulas.modern_layers import (
 from figgen.formulas.serving import windowed_cache_bytes
 from figgen.models.memory.layer_tensors import layer_tensors
 from figgen.registry import build
-from figgen.renderers.text import render
 from figgen.scenarios.evidence.decoding import token_cache_bytes
 from figgen.scenarios.options.resolve import training_step
-
-FIGURES = (
-    "cache-by-model", "cache-per-token", "decode-by-batch", "price-by-batch", "price-of-tokens",
-    "fine-tuning-memory", "optimizer-states", "fine-tuning-step", "muon-update", "llama-changes",
-    "attention-kinds", "windowed-models", "decode-measured",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from figgen.charts import Diagram
 from figgen.errors import InputError
 from figgen.registry import build
-from figgen.renderers.text import render
 
 DIGITS = "₀₁₂₃"
-
-
-def test_figure_as_text(golden: Callable[[str, str], None]) -> None:
-    golden("sharded-product", render(build("sharded-product", {})))
 
 
 @pytest.mark.parametrize(("dp", "tp"), [(2, 2), (1, 3), (1, 2)])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -14,37 +12,7 @@ from figgen.charts import Bars, Curves, Diagram, Table, Timeline
 from figgen.errors import InputError
 from figgen.models.algorithms.communication_ratio import tensor_parallel_ccr
 from figgen.registry import build
-from figgen.renderers import text
 from tests.figures.reading import frozen, value
-from tests.renderers.overflows import overflows
-
-ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "linear-column": ("tp-linear", {"split": "column"}),
-    "linear-row": ("tp-linear", {"split": "row"}),
-    "mlp": ("tp-block", {"block": "mlp", "model": "gpt-3-175b"}),
-    "attention": ("tp-block", {"block": "attention", "model": "llama-3-8b", "tp": 4}),
-    "layer": ("tp-layer", {}),
-    "layer-sequence": ("tp-layer", {"sequence_parallel": True}),
-    "identity": ("tp-identity", {}),
-    "volume": ("tp-volume", {}),
-    "step-bytes": ("tp-step-bytes", {}),
-    "link-ratio": ("tp-link-ratio", {}),
-    "limits": ("tp-limits", {"tokens": 2048}),
-    "memory": ("sp-memory", {}),
-    "overlap": ("tp-overlap", {}),
-}
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(f"tensor-parallel-{name}", text.render(build(*ARGUMENTS[name])))
-
-
-@pytest.mark.parametrize("name", [n for n, (figure, _) in ARGUMENTS.items() if "l" in figure])
-def test_text_fits_its_box(name: str) -> None:
-    chart = build(*ARGUMENTS[name])
-    if isinstance(chart, Diagram):
-        assert not overflows(chart)
 
 
 @pytest.mark.parametrize("tp", [1, 2, 4, 8, 16, 32, 64])

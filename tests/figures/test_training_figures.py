@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -15,11 +14,11 @@ from figgen.charts import Bars, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import in_words
 from figgen.registry import build
-from figgen.renderers import text
 from figgen.scenarios.evidence.published import computed_mfu, how_published, published_step_s
 from figgen.scenarios.options.assumptions import known_of
 from figgen.scenarios.options.resolve import cluster_of, training_step
 from figgen.scenarios.options.written import written_step
+from tests.figures.reading import DRAWN
 
 PRESETS = [name for name, found in catalog.PRESETS.items() if isinstance(found, TrainingPreset)]
 SMALL = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8 tp=2 pp=2"}
@@ -273,40 +272,10 @@ def test_a_step_that_cannot_be_is_refused(arguments: dict[str, object], message:
         build("step-breakdown", arguments)
 
 
-GOLDEN: dict[str, dict[str, object]] = {
-    "step-breakdown": {"preset": "bloom-176b"},
-    "step-communication": {"preset": "deepseek-v3"},
-    "memory-by-stage": {"preset": "bloom-176b", "most": 4},
-    "setup-summary": {"preset": "deepseek-v3"},
-    "setup-roofline": {"preset": "llama-3-405b-131k"},
-    "link-loads": {"preset": "llama-3-405b-131k"},
-    "setup-changes": {**SMALL, "changes": ["microbatches=16", "tp=1"]},
-    "profile-signatures": {
-        "model": "llama-3-8b",
-        "machine": "nodes=2 gpus_per_node=8",
-        "options": "microbatches=4",
-        "layouts": ["| zero_stage=3", "tp=8", "tp=2 pp=2"],
-    },
-    "profile-shares": {
-        "model": "llama-3-8b",
-        "machine": "nodes=2 gpus_per_node=8",
-        "options": "microbatches=4",
-        "layouts": ["| zero_stage=3", "tp=8", "tp=2 pp=2"],
-    },
-    "published-and-computed": {"runs": ["bloom-176b", "opt-175b", "nemotron-4-340b"]},
-    "planned-presets": {},
-}
-
-
-@pytest.mark.parametrize("name", GOLDEN)
-def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
-    golden(f"training-{name}", text.render(build(name, GOLDEN[name])))
-
-
 def test_a_profile_of_the_model_shows_the_shares_of_its_step() -> None:
     """One side is computed from events by interval arithmetic, the other from the sums
     of the step."""
-    table = build("profile-signatures", GOLDEN["profile-signatures"])
+    table = build("profile-signatures", DRAWN["profile-signatures"])
     for row, sizes in zip(table.rows[1:], ("tp=8", "tp=2 pp=2"), strict=True):
         model, machine = "llama-3-8b", "nodes=2 gpus_per_node=8"
         found = written_step(model=model, sizes=f"{machine} {sizes}", options="microbatches=4")
@@ -350,8 +319,8 @@ def test_a_profile_of_every_layout_sends_what_is_counted_by_hand() -> None:
 
 
 def test_the_shares_of_a_profile_are_the_whole_step() -> None:
-    bars = build("profile-shares", GOLDEN["profile-shares"])
-    table = build("profile-signatures", GOLDEN["profile-signatures"])
+    bars = build("profile-shares", DRAWN["profile-shares"])
+    table = build("profile-signatures", DRAWN["profile-signatures"])
     columns = [column.label for column in table.columns]
     for at, row in enumerate(table.rows):
         lengths = {each.name: each.lengths[at] for each in bars.segments}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from figgen.catalog import RUNS
@@ -18,7 +16,6 @@ from figgen.figures.training.utilization import (
 )
 from figgen.quantity_shown import NBSP
 from figgen.registry import build
-from figgen.renderers.text import render
 from figgen.scenarios.evidence.measured import measured_runs
 
 
@@ -87,13 +84,6 @@ def test_twice_the_gpus_are_how_far_nine_tenths_of_the_mfu_were_kept() -> None:
     kept = dict(zip(published_scaling().series[0].x, published_scaling().series[0].y, strict=True))
     first = kept[256]
     assert kept[512] / first > 0.9 > kept[768] / first
-
-
-@pytest.mark.parametrize(
-    "name", ["mfu-conventions", "mfu-printed", "wall-shares", "published-scaling", "mfu-by-gpus"]
-)
-def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, {})))
 
 
 def test_every_run_with_a_rate_and_a_size_is_a_point_and_says_of_which_peak_and_how_known() -> None:

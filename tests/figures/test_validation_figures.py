@@ -1,9 +1,8 @@
-"""The figures of the validation page: their text, and numbers counted in a different way."""
+"""The figures of the validation page: numbers counted in a different way."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from statistics import correlation, fmean, median
 
@@ -17,7 +16,6 @@ from figgen.errors import InputError
 from figgen.figures.validation.misses import explained
 from figgen.generated.validation import modeler_query, validation_pages
 from figgen.registry import build
-from figgen.renderers.text import render
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.evidence.peaks import judged_peaks
 from figgen.scenarios.evidence.validation import (
@@ -38,20 +36,6 @@ from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.residual_classes import LARGE_GPUS, class_of, generation_of
-
-TABLES = {
-    "validation-errors": {}, "validation-ranking": {}, "validation-releases": {},
-    "validation-misses": {}, "validation-sensitivity": {}, "validation-constants": {},
-    "validation-rivals": {}, "validation-refusals": {}, "validation-publishers": {},
-    "validation-classes": {}, "verdict-threads": {}, "verdict-causes": {},
-    "validation-publisher-memory": {}, "leaderboard": {}, "logged-steps": {},
-    "validation-fit-chances": {}, "validation-fit-outcomes": {}, "validation-measured-rates": {},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_table_as_text(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, render(build(name, TABLES[name])))
 
 
 def test_errors_at_measured_rates_are_those_of_runs_in_a_file() -> None:
@@ -378,9 +362,7 @@ def test_points_of_memory_are_the_unseen_peaks_and_their_errors_are_those_counte
     assert chart.values["failed"].value == 771
 
 
-def test_swept_layouts_are_the_fastest_runs_of_their_meshes(
-    golden: Callable[[str, str], None],
-) -> None:
+def test_swept_layouts_are_the_fastest_runs_of_their_meshes() -> None:
     chart = build("swept-layouts", {})
     measured, predicted = (
         dict(zip(chart.labels, one.lengths, strict=True)) for one in chart.segments
@@ -404,12 +386,9 @@ def test_swept_layouts_are_the_fastest_runs_of_their_meshes(
     assert all(int(label.split()[1]) > 8 for label in chart.labels[-2:])
     with pytest.raises(InputError, match="8B on 64"):
         build("swept-layouts", {"gpus": 63})
-    golden("swept-layouts", render(chart))
 
 
-def test_swept_axis_sizes_are_the_tokens_per_second_that_the_sweep_printed(
-    golden: Callable[[str, str], None],
-) -> None:
+def test_swept_axis_sizes_are_the_tokens_per_second_that_the_sweep_printed() -> None:
     chart = build("swept-axis", {"alike": True})
     measured = dict(zip(chart.labels, chart.segments[0].lengths, strict=True))
     assert {*build("swept-axis", {}).labels} < {*chart.labels}
@@ -440,12 +419,9 @@ def test_swept_axis_sizes_are_the_tokens_per_second_that_the_sweep_printed(
     assert share["alike_8B_tp2_8"] == pytest.approx(pair[1] / pair[0])
     with pytest.raises(InputError, match="3B on 64"):
         build("swept-axis", {"jobs": ("3B",)})
-    golden("swept-axis", render(chart))
 
 
-def test_stages_cross_nodes_where_tensor_parallelism_cannot(
-    golden: Callable[[str, str], None],
-) -> None:
+def test_stages_cross_nodes_where_tensor_parallelism_cannot() -> None:
     chart = build("swept-axis", {"jobs": ("3B on 64",), "axes": ("tp", "pp")})
     share = {name: one.value for name, one in chart.values.items()}
     timed: dict[int, list[float]] = {}
@@ -458,11 +434,6 @@ def test_stages_cross_nodes_where_tensor_parallelism_cannot(
     # The page says: of one GPU to a layer, 16 stages keep most, and TP 16 hardly anything.
     assert share["share_3B_pp16"] > 0.55
     assert share["share_3B_tp16"] < 0.1
-    golden("swept-axis-both", render(chart))
-
-
-def test_errors_of_memory_as_text(golden: Callable[[str, str], None]) -> None:
-    golden("memory-errors", render(build("memory-errors", {})))
 
 
 def test_a_framework_without_tests_has_no_errors_of_memory() -> None:

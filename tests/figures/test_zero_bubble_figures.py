@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from figgen.catalog import model
@@ -14,30 +12,10 @@ from figgen.models.pipeline.schedules import SCHEDULES
 from figgen.models.shape.transformer import attention_weights, ffn_weights
 from figgen.models.step.step import step
 from figgen.registry import build
-from figgen.renderers import text
 from figgen.scenarios.options.resolve import training_step
+from tests.figures.reading import DRAWN
 
 SEQUENCES = (1024, 8192, 131072)
-CASES: dict[str, dict[str, object]] = {
-    "schedule-table": {},
-    "schedule-frontier": {},
-    "backward-parts": {"model": "llama-3-8b", "sequences": SEQUENCES},
-    "idle-by-sequence": {
-        "model": "llama-3-8b",
-        "sequences": SEQUENCES,
-        "schedules": ("1f1b", "zb1p", "zbv"),
-    },
-    "schedule-steps": {
-        "run": "deepseek-v3",
-        "schedules": ("1f1b", "dualpipe", "dualpipev"),
-        "layers_per_stage": (1, *[2] * 30, 0),
-    },
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_golden(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(name, text.render(build(name, CASES[name])))
 
 
 @pytest.mark.parametrize(("stages", "microbatches"), [(2, 8), (4, 8), (4, 16), (8, 32)])
@@ -100,7 +78,7 @@ def test_a_mixture_has_no_layer_of_one_kind() -> None:
 
 
 def test_1f1b_idles_alike_whatever_a_backward_is_made_of_and_zb1p_does_not() -> None:
-    values = build("idle-by-sequence", CASES["idle-by-sequence"]).values
+    values = build("idle-by-sequence", DRAWN["idle-by-sequence"]).values
     assert values["one_f_one_b_first"].value == pytest.approx(7 / 39)
     assert values["one_f_one_b_last"].value == pytest.approx(7 / 39)
     assert 7 / 103 < values["zb1p_first"].value < values["zb1p_last"].value < 7 / 39
@@ -132,7 +110,7 @@ def test_no_schedule_of_the_frontier_is_better_in_both_than_one_of_the_three_nam
 
 
 def test_computing_is_the_same_under_every_schedule_and_pairs_hide_expert_traffic() -> None:
-    chart = build("schedule-steps", CASES["schedule-steps"])
+    chart = build("schedule-steps", DRAWN["schedule-steps"])
     computing = next(segment for segment in chart.segments if segment.name == "computing")
     assert computing.lengths[0] == pytest.approx(computing.lengths[1])
     # What pairs hide is at most what is sent and what they compute, and most of the less.
@@ -143,7 +121,7 @@ def test_computing_is_the_same_under_every_schedule_and_pairs_hide_expert_traffi
 
 
 def test_a_v_has_the_pairs_of_dualpipe_and_both_ends_of_the_model_on_one_rank() -> None:
-    chart = build("schedule-steps", CASES["schedule-steps"])
+    chart = build("schedule-steps", DRAWN["schedule-steps"])
     values = {name: float(named.value) for name, named in chart.values.items() if named.unit == "s"}
     assert (
         max(values["dualpipev_ep"], values["dualpipev_recut_ep"]) < 0.4 * values["one_f_one_b_ep"]

@@ -4,53 +4,15 @@ simulated streams."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from figgen.charts import Curves, Diagram, Timeline
-from figgen.errors import InputError
+from figgen.charts import Curves, Timeline
 from figgen.figures.zero.flow import fsdp_timeline
-from figgen.registry import FIGURES, build
-from figgen.renderers import text
+from figgen.registry import build
 from figgen.values import compute
 from tests.figures.reading import table, value
-from tests.renderers.overflows import overflows
-
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "state-redundancy": {},
-    "zero-memory": {},
-    "zero-stages": {},
-    "zero-communication": {},
-    "zero-choice": {},
-    "fsdp-timeline": {},
-    "fsdp-layer-flow": {},
-    "hybrid-sharding": {},
-    "hybrid-traffic": {},
-    "zero3-tokens": {},
-    "state-homes": {},
-}
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(f"zero-{name.removeprefix('zero-')}", text.render(build(name, ARGUMENTS[name])))
-
-
-def test_every_figure_of_these_modules_is_covered() -> None:
-    module = "figgen.figures.zero."
-    ours = {n for n, f in FIGURES.items() if f.function.__module__.startswith(module)}
-    assert ours == {*ARGUMENTS, "sharded-film"}, "films are in test_films.py"
-
-
-@pytest.mark.parametrize("name", ["fsdp-layer-flow", "hybrid-sharding"])
-def test_no_words_stick_out_of_their_boxes(name: str) -> None:
-    chart = build(name, {})
-    assert isinstance(chart, Diagram)
-    assert not overflows(chart)
-
 
 # Appendix D.1 of the corrected tables: GB per GPU with eight ranks.
 PRINTED = {
@@ -182,20 +144,6 @@ def test_adams_state_of_llama_2_7b_takes_1283_ms_over_pcie_5() -> None:
     call = re.search(r"\{\{ (.*?):time\}\}", sentence)
     assert call
     assert compute(call[1])[0].value == pytest.approx(seconds, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("zero-choice", {"usable_fraction": 0.0}),
-        ("fsdp-layer-flow", {"ranks": 12}),
-        ("fsdp-layer-flow", {"model": "mixtral-8x7b"}),
-        ("zero3-tokens", {"utilization": 2.0}),
-    ],
-)
-def test_what_cannot_be_is_refused(name: str, arguments: dict[str, object]) -> None:
-    with pytest.raises(InputError):
-        build(name, arguments)
 
 
 def test_the_time_of_a_sharded_step_is_in_units_of_what_takes_one() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figgen.charts import Diagram
-from figgen.renderers.markup import text_width
+from figgen.renderers.markup import text_width, wrapped
 from figgen.renderers.svg_diagram import LINE, unit
 
 
@@ -11,11 +11,13 @@ def overflows(chart: Diagram) -> tuple[str, ...]:
     """Return names of boxes whose text probably overflows."""
     scale, found = unit(chart), []
     for box in chart.boxes:
-        room = box.width * scale - 6
-        heads = not box.frame and len(box.lines) > 1
-        wide = any(
-            text_width(line, bold=heads and not at) > room for at, line in enumerate(box.lines)
-        )
-        if wide or len(box.lines) * LINE > box.height * scale:
+        width, lines, wide = box.width * scale, box.lines, False
+        if box.role:
+            heads = not box.frame and len(lines) > 1
+            widths = (text_width(line, bold=heads and not at) for at, line in enumerate(lines))
+            wide = any(each > width - 6 for each in widths)
+        else:  # the renderer breaks these lines
+            lines = tuple(part for line in lines for part in wrapped(line, width))
+        if wide or len(lines) * LINE > box.height * scale:
             found.append(box.name)
     return tuple(found)
