@@ -19,6 +19,7 @@ FIELDS = {
     "chunks": "vpp", "microbatch_size": "micro_batch", "zero_stage": "zero_stage",
     "recompute": "recompute", "nic": "network", "dispatcher": "dispatcher",
     "expert_overlap": "expert_overlap", "cuda_graphs": "cuda_graphs",
+    "offloaded_activations": "offloaded_activations",
 }  # fmt: skip
 """Fields of a record, by the equivalent options."""
 
