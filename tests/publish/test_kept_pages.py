@@ -118,7 +118,6 @@ def test_of_what_is_wrong_with_a_page_every_build_tells(tmp_path: Path) -> None:
     few = few_pages(folder, PAGES[:1])
     configuration = (folder / few).read_text().replace("not_found: ignore", "not_found: warn")
     (folder / few).write_text(configuration)
-    with (folder / "docs" / "index.md").open("a") as page:
-        page.write("\n[A link](nowhere.md).\n")
+    (folder / "docs" / PAGES[0]).write_text("# Home\n\n[A link](nowhere.md).\n")
     said = [build(tmp_path / "site", folder, few, FIGGEN_CACHE=str(tmp_path)) for _ in range(2)]
     assert all("nowhere.md" in told for told in said)
