@@ -1,6 +1,7 @@
 """Runs Python commands in forks of a process that has imported the host and the press already.
 
-Those imports take four fifths of a small build, which hundreds of commands of tests would repeat.
+Those imports, and matplotlib's for the shapes of markers, take nine tenths of a small build, which
+hundreds of commands of tests would repeat.
 Nothing of a site's subject is imported, so every command registers its own. A command that tests
 imports, hash seeds or another host has to start an interpreter of its own.
 """
@@ -23,7 +24,9 @@ ROOT = Path(__file__).parents[1]
 IMPORTED = (
     "mkdocs.commands.build", "figgen.plugin", "figgen.publish.site", "figgen.publish.companions",
     "figgen.search.publish", "figgen.serving.files", "figgen.serving.templates",
-    "figgen.commands", "figgen.project", "figgen.tables", "markdown.extensions.codehilite",
+    "figgen.commands.changes", "figgen.commands.figures", "figgen.project", "figgen.prose.rules",
+    "figgen.renderers.svg", "figgen.renderers.svg_plot", "figgen.tables", "latex2mathml.converter",
+    "markdown.extensions.codehilite", "pymdownx.arithmatex", "pymdownx.superfences",
 )  # fmt: skip
 
 
