@@ -104,3 +104,21 @@ def test_a_verdict_takes_the_time_of_a_step_as_people_write_it(page: Page, site:
     box.locator("textarea").fill("soon")
     box.get_by_role("button", name="Compare").click()
     expect(box.locator(".tool-message")).to_contain_text("the time of a step, tokens/s or TFLOP/s")
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_the_launch_file_is_one_press_from_the_answer(page: Page, site: str, width: int) -> None:
+    resized(page, width, 900)
+    page.goto(f"{site}/tools/modeler/?model=llama-3-8b&nodes=1&tp=2")
+    link = page.get_by_role("link", name="Write its launch file")
+    expect(link).to_be_in_viewport()
+    link.click()
+    code = page.locator(".tool-write pre")
+    expect(code).to_contain_text("torchrun --nnodes 1 --nproc-per-node 8")
+    heading = page.locator("#launch")
+    expect(heading).to_be_in_viewport()
+    answer = page.locator(".modeler-answer").bounding_box()
+    place = heading.bounding_box()
+    assert answer is not None
+    assert place is not None
+    assert place["y"] >= answer["y"] + answer["height"], "the answer stays, above the heading"

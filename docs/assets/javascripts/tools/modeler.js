@@ -28,7 +28,7 @@ async function build(root, signal, catalog) {
   // A state is never changed, only replaced.
   const known = new WeakMap();
   const computed = (state) => known.get(state) ?? known.set(state, evaluate(catalog, state)).get(state);
-  const isBad = (state) => Boolean(state && computed(state).error);
+  const isBad = (state) => state && computed(state).error;
   await pause(signal);
   const refused = isBad(a) ? [computed(a)] : [];
   let [at, found] = [isBad(b) && !refused.length ? 1 : 0, []];

@@ -22,14 +22,13 @@ const SMALL = [
 
 /** Returns { element, update(states, at, untouched) }; `at` is the edited configuration. */
 export function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) {
-  const presets = presetsOf(catalog);
   const own = el("option", { value: OWN, disabled: true }, "Your own configuration");
   const select = el(
     "select",
     { id: "modeler-preset", on: { change: () => choosePreset(select.value) } },
     own,
     el("option", { value: "" }, "Example: four stages, eight microbatches"),
-    presetGroups(presets).map(([title, pairs]) =>
+    presetGroups(presetsOf(catalog)).map(([title, pairs]) =>
       el(
         "optgroup",
         { label: title },
@@ -38,13 +37,9 @@ export function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) 
     ),
   );
   const again = button("Reset", () => choosePreset(select.value === OWN ? "" : select.value));
-  const second = button("Compare two", compare, { "aria-pressed": "false" });
-  const which = ["A", "B"].map((name, index) =>
-    button(`Edit ${name}`, () => choose(index), { "aria-pressed": "false" }),
-  );
-  const chips = SHORT.filter(([name]) => presets.some((one) => one.name === name)).map(([name, text]) =>
-    button(text, () => choosePreset(name), { "data-preset": name }),
-  );
+  const second = button("Compare two", compare);
+  const which = ["A", "B"].map((name, index) => button(`Edit ${name}`, () => choose(index)));
+  const chips = SHORT.map(([name, text]) => button(text, () => choosePreset(name), { "data-preset": name }));
   const small = SMALL.map(([text, changes]) => button(text, () => chooseSmall(changes), { "data-small": text }));
   const element = el(
     "div",
@@ -55,7 +50,8 @@ export function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) 
       { class: "tool-actions" },
       again,
       second,
-      el("span", { class: "tool-actions", role: "group", "aria-label": "Which configuration the form edits" }, which),
+      el("a", { class: "tool-button", href: "#launch" }, "Write its launch file"),
+      el("span", { class: "tool-actions", role: "group", "aria-label": "Edited configuration" }, which),
     ),
     chipGroup("Small pipelines", small),
     chipGroup("Published runs", chips),

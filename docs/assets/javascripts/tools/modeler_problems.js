@@ -9,8 +9,8 @@ export function fieldProblems() {
     found,
     clear: () => found.clear(),
     set(key, message, offers = []) {
-      if (message === null) found.delete(key);
-      else found.set(key, { message, offers });
+      if (message) found.set(key, { message, offers });
+      else found.delete(key);
     },
     /** The microbatches of a global batch, or null; `share` sequences go to one microbatch of all replicas. */
     batch(size, share) {
@@ -19,7 +19,7 @@ export function fieldProblems() {
       const below = Math.floor(size / share);
       this.set(
         "global_batch",
-        `Global batch: expected a multiple of ${plainNumber(share)} (DP times the sequences of a microbatch), not ${plainNumber(size)}`,
+        `Global batch: expected a multiple of ${plainNumber(share)} (DP × sequences of a microbatch), not ${plainNumber(size)}`,
         [below, below + 1].filter(Boolean).map((count) => [`global batch ${plainNumber(count * share)}`, { global_batch: count * share }]),
       );
       return null;

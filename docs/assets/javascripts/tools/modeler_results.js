@@ -37,6 +37,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog }) {
   const units = section("What one more unit buys", waiting());
   const utilisation = section("Utilization");
   const away = section("Take away");
+  away.heading.id = "launch";
   const alike = [change, pipeline, memory, traffic, links, units, utilisation, away];
 
   let [width, shown, last, take, taken, alone] = [0, null, null, null, null, false];
@@ -167,7 +168,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog }) {
   };
 }
 
-const waiting = () => el("p", { class: "modeler-note" }, "Computing variants of the configuration …");
+const waiting = () => el("p", { class: "modeler-note" }, "Computing …");
 const fill = ({ body }, children) => body.replaceChildren(...children.filter(Boolean));
 
 // Waits until the current frame has been painted; without frames (a hidden page), only briefly.
