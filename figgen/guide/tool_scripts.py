@@ -45,6 +45,8 @@ JOINED = {
     "profile_worker": (),
     "rank-map": ("map_boxes", "map_files", "map_volumes", "map_cube", "map_taken"),
     "schedules": ("lab_trace",),
+    "address_read": (),
+    "address_job": (),
     "typed": (),
     "back": (),
     "elsewhere": (),
@@ -69,8 +71,8 @@ JOINED = {
 
 This takes one request instead of sixty. The rest loads when a reader comes near it or requests it:
 what lies below the first screen, worked lines, comparison of configurations, exports, suggestions
-for what does not fit. `figgen` is for other pages and programs; `typed`, `back` and `elsewhere` are
-parts of several tools.
+for what does not fit. `figgen` is for other pages and programs; `address_read`,
+`address_job`, `typed`, `back` and `elsewhere` are parts of several tools.
 """
 
 TABLES = "taking-tables.js"

@@ -3,7 +3,8 @@
 import { InputError } from "./engine/errors.js";
 import { slots_csv, torch_listing } from "./models/pipeline/schedule_work.js";
 import { critical_path } from "./models/pipeline/trace.js";
-import { commandOf, fromQuery, queryOf, runsOf } from "./tools/lab_state.js";
+import { SCHEMA, commandOf, fromQuery, queryOf, runsOf } from "./tools/lab_state.js";
+import { readAddress } from "./tools/state.js";
 import { orderText } from "./tools/lab_take.js";
 
 function said(answer) {
@@ -15,8 +16,8 @@ function said(answer) {
   }
 }
 
-function answered(query) {
-  const { state, problems } = fromQuery(query);
+async function answered(query) {
+  const { state, problems } = await readAddress(query, SCHEMA, fromQuery);
   const again = fromQuery(queryOf(state)).state;
   const [run] = runsOf({ ...state, b: "", c: "" });
   const stays = JSON.stringify(again) === JSON.stringify(state);
@@ -43,4 +44,4 @@ function answered(query) {
   };
 }
 
-export const suites = { answered: (queries) => queries.map(answered) };
+export const suites = { answered: (queries) => Promise.all(queries.map(answered)) };

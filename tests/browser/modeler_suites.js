@@ -19,7 +19,9 @@ import { MEASURES } from "./tools/modeler_measures.js";
 import { evaluate, mfuOf, partsOf } from "./tools/modeler_model.js";
 import { howOf } from "./tools/modeler_how.js";
 import { commandOf, hasOwnNumbers } from "./tools/modeler_command.js";
-import { fromQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
+import { sequenceIn } from "./tools/modeler_options.js";
+import { addressKinds, fromQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
+import { readAddress } from "./tools/state.js";
 import { notes } from "./formula-notes.js";
 
 let catalog = null;
@@ -35,8 +37,8 @@ const run = (state, base) => evaluate(catalog, state, base);
 /** What an address becomes: states, problems, the address again, what the engine says. */
 async function addresses(queries) {
   await ready();
-  return queries.map((query) => {
-    const { a, b, problems } = fromQuery(schema, catalog, query);
+  return Promise.all(queries.map(async (query) => {
+    const { a, b, problems } = await readAddress(query, addressKinds(schema), (given) => fromQuery(schema, catalog, given), sequenceIn(catalog));
     const again = queryOf(schema, catalog, a, b);
     const read = fromQuery(schema, catalog, again);
     const found = run(a);
@@ -46,7 +48,7 @@ async function addresses(queries) {
       error: found.error?.message ?? null,
       offers: offers.map(({ changes, next }) => ({ text: changesText(a, changes), error: run(next).error?.message ?? null })),
     };
-  });
+  }));
 }
 
 /** Everything that a configuration answers, and the command line that asks the same. */

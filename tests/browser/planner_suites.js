@@ -9,6 +9,7 @@ import { front, layout_at, same_as_best, terms_at } from "./models/planner/ranki
 import { TABLES } from "./plan-memory.js";
 import { evaluate } from "./tools/modeler_model.js";
 import * as modeler from "./tools/modeler_state.js";
+import { readAddress } from "./tools/state.js";
 import { fromQuery, planChoices, planSchema, searchOf, toAddress, ways } from "./tools/planner_state.js";
 
 const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
@@ -40,12 +41,12 @@ export const suites = {
   addresses: async (queries) => {
     const catalog = await fetched;
     const schema = planSchema(catalog);
-    return queries.map((query) => {
-      const { state, problems } = fromQuery(schema, catalog, query);
+    return Promise.all(queries.map(async (query) => {
+      const { state, problems } = await readAddress(query, schema, (given) => fromQuery(schema, catalog, given));
       const address = toAddress(schema, catalog, state);
       const again = fromQuery(schema, catalog, address);
       return { problems, batch: state.global_batch, stays: JSON.stringify(again.state) === JSON.stringify(state), ...plan(catalog, planChoices(catalog, state), searchOf(state)) };
-    });
+    }));
   },
   opened: async (query) => {
     const catalog = await fetched;

@@ -28,7 +28,7 @@ async function read({ files, against = [], device = null }) {
 // A rank beside the model of a query of the modeler, whose command says it with the same options.
 async function besides({ files, query }) {
   const { profile } = await readFiles(files.map(fileOf));
-  const { setup, step, problems } = modelled(`https://a.site/tools/modeler/?${query}#x`);
+  const { setup, step, problems } = await modelled(`https://a.site/tools/modeler/?${query}#x`);
   const { section, data } = besideModel(profile.worst, step);
   const { a } = fromQuery(schemaOf(catalog), catalog, query);
   return {
@@ -51,7 +51,7 @@ function cut([text, size]) {
 export const suites = {
   read: (cases) => Promise.all(cases.map(read)),
   besides: (cases) => Promise.all(cases.map(besides)),
-  addresses: (texts) => texts.map((text) => modelled(text).error?.message ?? ""),
+  addresses: (texts) => Promise.all(texts.map(async (text) => (await modelled(text)).error?.message ?? "")),
   cut: (cases) => cases.map(cut),
   ends: (texts) => texts.map((text) => endOf(text, 0)),
 };

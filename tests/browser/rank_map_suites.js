@@ -12,7 +12,7 @@ import { communicatorRows, groupsOf, movedRanks, movedSentence, rankFacts, ranks
 import * as scenes from "./tools/map_scene.js";
 import { applied, evaluate, fromQuery, queryOf, schemaOf, showsOf } from "./tools/map_state.js";
 import { addressWriter } from "./tools/address.js";
-import { defaults } from "./tools/state.js";
+import { defaults, readAddress } from "./tools/state.js";
 
 async function sha256(text) {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
@@ -109,13 +109,13 @@ export const suites = {
   csv: (given) => groupsCsv(evaluate(given).parallel),
   words: (given) => given.map((ranks) => ranksInWords(Int32Array.from(ranks), 5)),
   moves: (given) => given.map((state) => movedSentence(evaluate(state).parallel, movedRanks(evaluate(state).parallel))),
-  queries: ([layouts, queries]) => queries.map((query) => {
+  queries: ([layouts, queries]) => Promise.all(queries.map(async (query) => {
     const schema = schemaOf(layouts);
-    const { state, problems } = fromQuery(schema, layouts, query);
+    const { state, problems } = await readAddress(query, schema, (given) => fromQuery(schema, layouts, given));
     const written = queryOf(schema, layouts, state);
     const again = fromQuery(schema, layouts, written);
     return { state, problems, written, again: again.state, plain: defaults(schema) };
-  }),
+  })),
   remembered: ([query, left]) => {
     addressWriter(new AbortController().signal)(query);
     if (left) history.pushState(null, "", left);

@@ -200,7 +200,7 @@ ELSEWHERE = {
     "modeler": "model=llama-3-8b&nodes=4&gpus=8&tp=2&pp=4",
     "planner": "model=llama-3-8b&nodes=4&gpus=8",
     "rank map": "nodes=4&gpus=8&tp=2&pp=4",
-    "schedule lab": "a=1f1b&stages=4&microbatches=16",
+    "schedule lab": "m.nodes=4&m.gpus=8&m.tp=2&m.pp=4",
 }
 
 

@@ -6,7 +6,7 @@ import random
 import re
 from dataclasses import asdict
 from pathlib import Path
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Page, Request, expect
@@ -99,20 +99,29 @@ def test_an_address_of_the_modeler_keeps_its_batch_and_says_what_is_left_out(ask
     jobs = [
         own | {"microbatches": 3, "microbatch_size": 2},
         {"preset": "llama-3-8b-fsdp", "microbatches": 3, "pp": 1, "cp": 1},
-        own | {"microbatches": 3, "global_batch": 64},
+        own | {"microbatches": 3, "global_batch": 24},
         {"model": "llama-3-8b", "nodes": 1, "microbatches": 2},
     ]
     shown = ask("addresses", [urlencode(job) for job in jobs])
     for job, answer in zip(jobs, shown, strict=True):
         wanted = job.get("global_batch") or training_step(**job).setup.global_batch
         assert (answer["batch"], answer["problems"]) == (wanted, []), job
-    rest = urlencode(own | {"microbatches": 10**12, "layers_per_stage": "32", "efficiency": 0.5})
-    (answer,) = ask("addresses", [rest])
     (usual,) = ask("addresses", [urlencode(own)])
-    assert answer["batch"] == usual["batch"]
-    assert answer["problems"] == [
-        f"{key} is left out" for key in ("layers_per_stage", "efficiency")
-    ]
+    count = "microbatches: expected a whole number from 1 to 65,536 or auto, got"
+    batch = "microbatches: expected a batch of a whole number from 1 to 1,000,000,000, got"
+    refused = {
+        "microbatches=abc": f"{count} 'abc'",
+        f"microbatches={10**12}": f"{count} '{10**12}'",
+        "nodes=16&microbatches=65536&microbatch_size=1024": f"{batch} {64 * 65536 * 1024}",
+        "microbatches=1&pp=3": f"{batch} 2.6666666666666665",
+        "microbatches=3&tp=auto": "microbatches is left out",
+        "layers_per_stage=32&efficiency=0.5": "layers_per_stage, efficiency are left out",
+    }
+    queries = [urlencode(own | dict(parse_qsl(query))) for query in refused]
+    for answer, said in zip(ask("addresses", queries), refused.values(), strict=True):
+        assert (answer["batch"], answer["problems"]) == (usual["batch"], [said])
+    (both,) = ask("addresses", [urlencode(own | {"microbatches": 3, "global_batch": 64})])
+    assert (both["batch"], both["problems"]) == (64, ["microbatches is left out"])
 
 
 def test_a_layout_opens_in_the_modeler_with_the_time_that_was_found(

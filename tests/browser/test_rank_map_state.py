@@ -85,7 +85,7 @@ def test_states_survive_their_address(ask: Ask) -> None:
 def test_hostile_addresses_leave_the_defaults_and_say_why(ask: Ask) -> None:
     named = list(layouts())
     bad = [
-        "tp=-1", "tp=0", "tp=1.5", "tp=NaN", "tp=Infinity", "tp=1e3", "tp=0x8", "tp=", "tp=%20",
+        "tp=-1", "tp=0", "tp=1.5", "tp=NaN", "tp=Infinity", "tp=0x8", "tp=", "tp=%20",
         "tp=99999999999999999999", "nodes=1048577", "gpus=<script>alert(1)</script>",
         "order=<img src=x onerror=alert(1)>", "order=tp-tp", "order=" + "a" * 5000,
         "preset=../../etc/passwd", "show=constructor", "rank=-5", "moved=maybe", "group=1;2",
@@ -97,9 +97,11 @@ def test_hostile_addresses_leave_the_defaults_and_say_why(ask: Ask) -> None:
         assert len(answer["problems"]) == 1, query
         assert len(answer["problems"][0]) < 250
         assert answer["state"] == fresh, query
-    twice, ours, foreign = ask(
-        "queries", [named, ["tp=2&tp=4", "nodes=2&tp=4", "__proto__=1&utm_source=x&h=rank"]]
+    twice, ours, foreign, typed = ask(
+        "queries",
+        [named, ["tp=2&tp=4", "nodes=2&tp=4", "__proto__=1&utm_source=x&h=rank", "tp=1e3"]],
     )
+    assert (typed["state"]["tp"], typed["problems"]) == (1000, [])
     assert (twice["state"]["tp"], len(twice["problems"])) == (2, 1)
     assert (ours["state"]["nodes"], ours["state"]["tp"], ours["state"]["cp"]) == (2, 4, 1)
     assert (foreign["problems"], foreign["state"]) == ([], fresh)

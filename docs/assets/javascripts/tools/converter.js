@@ -3,16 +3,14 @@
 
 import { InputError } from "../engine/errors.js";
 import { bringBox } from "./bring.js";
-import { collective, fullOf, rates, waysOf } from "./converter_model.js";
+import { FIRST, collective, rates, waysOf } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, released, selectField } from "./dom.js";
-import { carriedOf } from "./job_carried.js";
+import { converterOf } from "./job_addresses.js";
+import { carry } from "./job_carried.js";
+import { tellJob } from "./job_record.js";
 import { addressWriter } from "./address.js";
 import { choice, parseQuery, readAddress, text, toQuery } from "./state.js";
 
-const FIRST = {
-  collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
-  width: "8", ports: "8", line: "400 Gb/s", link: "900 GB/s", ways: "", peak: "3958 TFLOP/s", zeros: "sparse",
-};
 const OPTIONS = {
   known: [["time", "time"], ["algbw", "algbw"], ["busbw", "busbw"]],
   ways: [["two", "both directions"], ["one", "per direction"]],
@@ -20,15 +18,16 @@ const OPTIONS = {
 };
 
 /** Builds the tool in `root`; `busbw` has the formula of each collective's bus bandwidth. */
-function build(root, signal, { busbw }) {
+async function build(root, signal, { busbw }) {
   const options = { collective: Object.keys(busbw).map((name) => [name, name]), ...OPTIONS };
   const kind = ([key, first]) =>
     [key, options[key] ? choice(first, options[key].map(([name]) => name)) : text(first, () => {})];
   const schema = Object.fromEntries(Object.entries(FIRST).map(kind));
-  const { given, problems } = readAddress(location.search, (query) => parseQuery(schema, query));
-  const state = { ...FIRST, ...given };
+  const { given, problems, job } = await readAddress(location.search, schema, (query, job) => ({ job, ...parseQuery(schema, query) }));
+  const first = { ...FIRST, ...converterOf(job) };
+  const state = { ...first, ...given };
+  tellJob(job);
   const writeAddress = addressWriter(signal);
-  const carried = new URLSearchParams(carriedOf(location.search)).toString();
   let line = null; // writes a row's worked line; loads after the first answer
   const { region, say } = liveRegion();
   const inputs = new Map();
@@ -77,33 +76,20 @@ function build(root, signal, { busbw }) {
   const messages = problems.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `In the address, ${text}.`)));
   const brought = bringBox(async ({ text, isLast }) => {
     const { readBrought } = await import("./converter_log.js");
-    const { log, shown } = await readBrought(text, (log) => log.ranks > 1 ? fullOf(state, log.collective, log.ranks, log.ranks_per_node || state.width) : null);
+    const { typed, shown } = await readBrought(text, state, options.collective, job);
     if (!isLast()) return false;
-    if (log?.rows) fillIn(log);
+    for (const key in typed) inputs.get(key).value = state[key] = typed[key];
+    if (typed) change("bytes", typed.bytes);
     return shown;
   }, signal, { summary: "Paste a log or a speed: nccl-tests, training steps, 7000 tokens/s, out of memory", label: "Log or speed" });
   const answered = el("p", { class: "tool-sentence" });
   root.replaceChildren(answered, ...messages, brought.element, ...parts, region);
 
-  // The largest message of a table, as if its row had been typed.
-  function fillIn({ collective: name, ranks, ranks_per_node: width, rows }) {
-    const { message_bytes, time_s } = rows.at(-1);
-    const typed = { bytes: `${message_bytes} B`, known: "time", time: `${Number((1e6 * time_s).toPrecision(6))} us` };
-    if (name in busbw) typed.collective = name;
-    if (ranks > 1) typed.ranks = String(ranks);
-    if (width) typed.width = String(width);
-    for (const [key, value] of Object.entries(typed)) {
-      state[key] = value;
-      inputs.get(key).value = value;
-    }
-    change("bytes", typed.bytes);
-  }
-
   function change(key, value) {
     state[key] = value;
     inputs.get("ways").value = waysOf(state);
     show(parts.findIndex((one) => one.contains(inputs.get(key))));
-    writeAddress([toQuery(schema, state), carried].filter(Boolean).join("&"));
+    writeAddress(new URLSearchParams([...new URLSearchParams(toQuery(schema, state, first)), ...carry(job)]));
   }
 
   // Screen readers announce the part that changed.

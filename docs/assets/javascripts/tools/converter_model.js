@@ -15,6 +15,12 @@ import {
 } from "../step-formulas.js";
 import { plainNumber, quantity } from "./quantities.js";
 
+/** The fields at first. */
+export const FIRST = {
+  collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
+  width: "8", ports: "8", line: "400 Gb/s", link: "900 GB/s", ways: "", peak: "3958 TFLOP/s", zeros: "sparse",
+};
+
 const BUS_BANDWIDTHS = { algorithm_bandwidth, all_gather_bus_bandwidth, all_reduce_bus_bandwidth };
 const PORT_BANDWIDTHS = { all_to_all_port_bandwidth, ring_port_bandwidth };
 const EXAMPLES = { B: "8 GiB", s: "43 ms", "B/s": "200 GB/s", "FLOP/s": "1979 TFLOP/s" };

@@ -3,7 +3,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { el } from "./dom.js";
-import { addressOf } from "./job_addresses.js";
+import { addressOf, pipelineOf } from "./job_addresses.js";
 import { modelFile } from "./model_file.js";
 import { knownOf, takenRows, takeText, told } from "./taken.js";
 
@@ -32,7 +32,7 @@ export function elsewhere(text) {
   if (job.has("global_batch")) job.delete("microbatches");
   const links = Object.entries(TOOLS)
     .map(([tool, title]) => [addressOf(tool, job), tool, title])
-    .filter(([query, tool]) => query && (tool !== "schedules" || query.includes("stages=")))
+    .filter(([query, tool]) => query && (tool !== "schedules" || pipelineOf(job)))
     .flatMap(([query, tool, title], at) => [at ? ", the " : "the ", el("a", { href: `../${tool}/?${query}` }, title)]);
   const whole = "model" in found.taken ? "" : " Its model isn't in the catalog, so bring the text itself to the modeler.";
   return [told(takenRows(found)[0]), el("p", {}, "This is a job. Open its sizes in ", links, `.${whole}`)];

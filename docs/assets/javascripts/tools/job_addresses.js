@@ -16,23 +16,43 @@ export function pipelineOf(job) {
   return fits ? { a: job.get("schedule") ?? "1f1b", stages, microbatches, chunks, share } : null;
 }
 
-function labOf(job) {
-  const found = pipelineOf(job);
-  const { share, chunks, ...own } = found ?? {};
+/** The schedule lab's own keys for a job. */
+export function labOf(job) {
+  const { share, chunks, ...own } = pipelineOf(job) ?? {};
   // Interleaved schedules require multiples of the number of stages.
-  const beside = found && found.microbatches % found.stages ? { b: "" } : {};
-  return [...Object.entries({ ...own, ...(chunks && { chunks }), ...beside }), ...carry(job)];
+  const beside = own.microbatches % own.stages ? { b: "" } : {};
+  return Object.entries({ ...own, ...(chunks && { chunks }), ...beside });
+}
+
+/** The job with the settings that a reader of the schedule lab has changed. */
+export function jobOfLab(given, { a, stages, microbatches, chunks }) {
+  const [job, before] = [new URLSearchParams(given), pipelineOf(given)];
+  if (!before) return job;
+  if (stages !== before.stages || microbatches !== before.microbatches) {
+    const share = (before.share * before.stages) / stages;
+    job.delete("microbatches");
+    if (Number.isInteger(share)) job.set("global_batch", share * microbatches);
+    job.set("pp", stages);
+  }
+  if (a !== before.a) job.set("schedule", a);
+  if (chunks) job.set("chunks", chunks);
+  else job.delete("chunks");
+  return job;
+}
+
+/** The converter's own keys for a job. */
+export function converterOf(job) {
+  const width = job.get("gpus") ?? "8";
+  const ranks = job.get("nodes") * width;
+  return ranks > 1 ? { ranks: String(ranks), width } : {};
 }
 
 /** The query of a tool that opens a job. */
 export function addressOf(tool, job) {
   if (!job.toString()) return "";
-  const ranks = Number(job.get("nodes")) * Number(job.get("gpus") ?? 8);
   return new URLSearchParams({
     modeler: () => job,
     planner: () => [...job].filter(([key]) => !OF_A_LAYOUT.includes(key)),
     "rank-map": () => mapOf(job),
-    schedules: () => labOf(job),
-    converter: () => [...(ranks > 1 ? [["ranks", ranks], ["width", job.get("gpus") ?? 8]] : []), ...carry(job)],
   }[tool]?.() ?? carry(job)).toString();
 }

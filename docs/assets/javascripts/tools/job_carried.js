@@ -8,15 +8,17 @@ export const OF_A_LAYOUT = [
   "recompute", "efficiency", "preset", "show",
 ];
 
-/** The part of an address that is carried for other tools, unchanged. */
-export const carriedOf = (query) =>
-  [...new URLSearchParams(query)]
-    .filter(([key, value]) => key.startsWith(CARRIED) && key.length + value.length < 420)
-    .slice(0, 60);
+/** Most characters of a query; the longest that a tool writes has about 9,000. */
+export const LONGEST_ADDRESS = 16_384;
 
-/** The job that an address carries. */
-export const jobIn = (query) =>
-  new URLSearchParams(carriedOf(query).map(([key, value]) => [key.slice(CARRIED.length), value]));
+/** The job that an address carries and, unless `only`, what it says beside it. */
+export function jobIn(query, only = false) {
+  const all = [...new URLSearchParams(query.length > LONGEST_ADDRESS ? "" : query)];
+  const isCarried = ([key]) => key.startsWith(CARRIED);
+  const job = new URLSearchParams(all.filter(isCarried).map(([key, value]) => [key.slice(CARRIED.length), value]));
+  for (const [key, value] of only ? [] : all) if (!isCarried([key]) && job.get(key) !== value) job.append(key, value);
+  return job;
+}
 
 /** A job as an address carries it, without the keys in `own`. */
 export const carry = (job, own = []) =>

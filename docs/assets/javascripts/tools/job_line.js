@@ -1,27 +1,11 @@
 // The line above every tool: the job in words, and links that open it in the other tools. A tool reports
 // its job (`tellJob`); elsewhere it is read from the address or, on the journey, from the page.
 
-import { addressOf, pipelineOf } from "./job_addresses.js";
+import { addressOf } from "./job_addresses.js";
 import { jobIn } from "./job_carried.js";
 
-/** The job of a tool's address, with the current settings of the schedule lab. */
-export function jobOf(tool, query) {
-  const job = jobIn(query);
-  const before = tool === "schedules" && pipelineOf(job);
-  if (!before) return job;
-  const now = new URLSearchParams(query);
-  const [stages, microbatches] = [["stages", 4], ["microbatches", 8]].map(([key, usual]) => Number(now.get(key) ?? usual));
-  const [schedule, chunks] = [now.get("a") ?? "1f1b", now.get("chunks")];
-  if (stages !== before.stages || microbatches !== before.microbatches) {
-    const share = (before.share * before.stages) / stages;
-    job.delete("microbatches");
-    if (Number.isInteger(share)) job.set("global_batch", share * microbatches);
-    job.set("pp", stages);
-  }
-  if (schedule !== before.a) job.set("schedule", schedule);
-  if (chunks) job.set("chunks", chunks);
-  return job;
-}
+// Tools that have no keys of their own: any key of their address is a job's.
+const WITHOUT_KEYS = ["profile", "measure", "verdict"];
 
 const number = (value) => Number(value).toLocaleString("en-US");
 
@@ -43,8 +27,22 @@ function show(query = location.search) {
   const line = document.querySelector(".job-line");
   if (!line) return;
   const { tool, job: told, journey } = line.dataset;
+  const job = told === undefined ? jobIn(query) : new URLSearchParams(told);
   if (journey && jobIn(query).size && !line.dataset.begun) followCluster(line);
-  const job = told ? new URLSearchParams(told) : jobOf(tool, query);
+  draw(line, job);
+  if (told === undefined && WITHOUT_KEYS.includes(tool) && job.size > jobIn(query, true).size) complete(line, job, query);
+}
+
+// An address of the modeler leaves out what its preset and its defaults imply.
+async function complete(line, given, query) {
+  const { KEYS, recordOf } = await import("./address_job.js");
+  if (![...given.keys()].some((key) => KEYS.has(key))) return;
+  const { job, problems } = await recordOf(given);
+  if (!problems.length && location.search === query && line.isConnected) draw(line, job);
+}
+
+function draw(line, job) {
+  const { tool } = line.dataset;
   const [label, text] = line.querySelectorAll(".job-words > *");
   const words = wordsOf(job);
   label.textContent = words.length ? "Job" : "";

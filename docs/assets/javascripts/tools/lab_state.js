@@ -6,7 +6,8 @@ import { by_action } from "../models/pipeline/arrivals.js";
 import { carried_out, peak_held, stage_shares } from "../models/pipeline/schedule_work.js";
 import { CHUNKED, SCHEDULES, USUAL_CHUNKS } from "../models/pipeline/schedules.js";
 import { Durations } from "../models/pipeline/trace.js";
-import { choice, flag, number, onlyValue, parseQuery, text, toQuery, whole } from "./state.js";
+import { labOf } from "./job_addresses.js";
+import { choice, defaults, flag, number, onlyValue, parseQuery, text, toQuery, whole } from "./state.js";
 
 /** Throws InputError if `size` exceeds the lab's limit. */
 function checkMost(what, size, most) {
@@ -49,14 +50,15 @@ export const SCHEMA = {
   path: flag(false),
 };
 
-/** { state, moves, problems } of an address. */
-export const fromQuery = (query) => {
+/** { state, moves, job, problems } of an address; what it does not say follows from its `job`. */
+export const fromQuery = (query, job = null) => {
   const { given, problems } = parseQuery(SCHEMA, query);
-  const state = Object.fromEntries(Object.entries(SCHEMA).map(([key, kind]) => [key, kind.fallback]));
   const moves = onlyValue(new URLSearchParams(query), "moves", problems) ?? "";
-  return { state: { ...state, ...given }, moves, problems };
+  return { state: { ...baseOf(job), ...given }, moves, job, problems };
 };
-export const queryOf = (state) => toQuery(SCHEMA, state);
+export const queryOf = (state, job) => toQuery(SCHEMA, state, baseOf(job));
+
+const baseOf = (job) => ({ ...defaults(SCHEMA), ...(job && parseQuery(SCHEMA, new URLSearchParams(labOf(job))).given) });
 
 /** The number of chunks of a schedule: the state's if the schedule has a choice, else its default. */
 export const chunksOf = (name, { chunks }) =>

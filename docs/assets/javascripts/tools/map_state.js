@@ -2,10 +2,10 @@
 // address. No document here.
 
 import { InputError, grouped } from "../engine/errors.js";
-import { CONVENTIONS } from "../models/machine/frameworks.js";
+import { CONVENTIONS, convention } from "../models/machine/frameworks.js";
 import { layout } from "../models/machine/layout.js";
-import { CARRIED, SIZES } from "./job_record.js";
-import { SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
+import { SIZES } from "./job_record.js";
+import { AUTO, choice, defaults, flag, optional, parseQuery, text, toQuery, whole } from "./state.js";
 
 /** What the GPUs can be colored by, in the order of the buttons. */
 export const SHOWS = ["tp", "cp", "ep", "dp", "edp", "pp", "tp-cp", "dp-cp", "etp", "none"];
@@ -17,14 +17,19 @@ export const MOST_DRAWN = 131_072;
 export const FIRST_PRESET = "map-128";
 
 export const schemaOf = (layouts) => ({
-  ...shared(
-    layouts.map(({ name }) => name),
-    SHOWS,
-  ),
   preset: choice(
     "",
     layouts.map(({ name }) => name),
   ),
+  nodes: whole(1),
+  gpus: whole(8),
+  tp: whole(1),
+  cp: whole(1),
+  ep: whole(1),
+  etp: optional(whole(null)),
+  pp: whole(1),
+  order: text("megatron", convention),
+  show: choice("tp", SHOWS),
   dp: whole(null),
   rank: whole(null, 0, MOST_DRAWN - 1),
   group: whole(null, 0, MOST_DRAWN - 1),
@@ -103,20 +108,18 @@ export function standIn(state, error, layouts) {
   return near ?? evaluate({ ...ofPreset(first), dp: null }).parallel;
 }
 
-/** The query with which another tool opens the same configuration, with what is `carried` for it. */
-export function handedOn(schema, state, carried = []) {
-  if (carried.length) {
-    const own = carried.map(([key, value]) => [key.slice(CARRIED.length), value]);
-    const mine = new Map([...SIZES, "order"].map((key) => [key, state[key] ?? "auto"]));
-    // Duplicate keys are passed on: the other tool reports them.
-    return new URLSearchParams([...own.filter(([key]) => !mine.has(key)), ...mine]).toString();
+/** The query with which another tool opens the same configuration, with the rest of the `job`. */
+export function handedOn(schema, state, job = new URLSearchParams()) {
+  const sizes = [...SIZES, "order"];
+  if (job.size) {
+    const all = new URLSearchParams(job);
+    for (const key of sizes) all.set(key, state[key] ?? AUTO);
+    return all.toString();
   }
+  // A preset's name implies its sizes.
+  const own = ["preset", "show", ...(state.preset ? ["order"] : sizes)];
   const query = new URLSearchParams(toQuery(schema, state, { ...defaults(schema), nodes: undefined }));
-  const said = state.preset ? SIZES : []; // implied by the preset's name
-  for (const key of [...query.keys()]) {
-    if (!SHARED_KEYS.includes(key) || said.includes(key)) query.delete(key);
-  }
-  return query.toString();
+  return new URLSearchParams([...query].filter(([key]) => own.includes(key))).toString();
 }
 
 /** What `applied` would change, in words: "TP 8 → 4". */

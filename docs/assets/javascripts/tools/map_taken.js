@@ -3,7 +3,6 @@
 import { catalog } from "../catalog.js";
 import { grouped, InputError } from "../engine/errors.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
-import { carry } from "./job_carried.js";
 import { plural } from "./map_groups.js";
 import { differences, read_hosts } from "../scenarios/taking/hosts.js";
 import { modelFile } from "./model_file.js";
@@ -34,11 +33,11 @@ const KINDS = { mesh: "a device mesh", groups: "groups of ranks", hostnames: "ho
 
 const OTHER = ["dp", "order", "microbatches", ...Object.keys(SIZES)];
 
-/** What a text says of its job beyond the layout, as the map's address carries it for the modeler. */
+/** What a text says of its job beyond the layout, in the modeler's keys. */
 function jobOfText(known) {
   const written = (unit, value) => (typeof value === "boolean" ? Number(value) : unit ? String(value).replace(unit, "").trim() : value);
   const said = catalog.options.filter(({ name }) => name in known && (!OTHER.includes(name) || (name === "microbatches" && !("global_batch" in known))));
-  return carry(said.map(({ name, key, unit }) => [key, String(written(unit, known[name]))]));
+  return new URLSearchParams(said.map(({ name, key, unit }) => [key, String(written(unit, known[name]))]));
 }
 
 /**

@@ -10,6 +10,8 @@ import { machine_row } from "../scenarios/runs/machine_entry.js";
 import { rates_of } from "../scenarios/runs/machine_rates.js";
 import { chip_among } from "../scenarios/runs/names.js";
 import { el, field, mountTool } from "./dom.js";
+import { addressOf } from "./job_addresses.js";
+import { jobIn } from "./job_carried.js";
 import { readJson } from "./json.js";
 import { rowForm } from "./row_form.js";
 
@@ -27,8 +29,10 @@ function readMachine(text, chips) {
   const chip = (file.kind === "cuda" && chip_among(file.device, Object.keys(chips))) || "";
   const rates = rates_of(file);
   const sheet = chip ? { ...chips[chip], flops: mapped(chips[chip].flops), other: mapped(chips[chip].other) } : null;
-  const query = new URLSearchParams({ ...(chip && { chip }), measured: rates.text });
-  const link = (tool) => el("a", { href: `../${tool}/?${query}` }, tool);
+  const job = jobIn(location.search);
+  if (chip) job.set("chip", chip);
+  job.set("measured", rates.text);
+  const link = (tool) => el("a", { href: `../${tool}/?${addressOf(tool, job)}` }, tool);
   return {
     sentence: machine_sentence(file.device, rates.known, sheet),
     nodes: [table(machine_rows(rates.known, sheet)), el("p", {}, "Compute with these rates in the ", link("modeler"), " or the ", link("planner"), ".")],

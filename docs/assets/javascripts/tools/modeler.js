@@ -10,10 +10,10 @@ import { evaluate } from "./modeler_model.js";
 import { InputError } from "../engine/errors.js";
 import { ownFrom } from "./modeler_hardware.js";
 import { results } from "./modeler_results.js";
-import { FIRST, fromQuery, jobRecord, ofPreset, queryOf, replicasOf, schemaOf } from "./modeler_state.js";
+import { FIRST, addressKinds, fromQuery, jobRecord, ofPreset, queryOf, replicasOf, schemaOf } from "./modeler_state.js";
 import { tellJob } from "./job_record.js";
 import { addressWriter } from "./address.js";
-import { defaults, plainQuery, readAddress } from "./state.js";
+import { defaults, readAddress } from "./state.js";
 import { sequenceIn } from "./modeler_options.js";
 import { sentence } from "./modeler_answer.js";
 
@@ -22,7 +22,7 @@ async function build(root, signal, catalog) {
   const schema = schemaOf(catalog);
   const writeAddress = addressWriter(signal);
   const first = { ...defaults(schema), ...FIRST };
-  let { a, b, problems } = readAddress(await plainQuery(location.search, schema, sequenceIn(catalog)), (query) => fromQuery(schema, catalog, query));
+  let { a, b, problems } = await readAddress(location.search, addressKinds(schema), (query) => fromQuery(schema, catalog, query), sequenceIn(catalog));
   // An invalid address is replaced by the defaults, with suggestions; next to a valid first configuration,
   // an invalid second one is left in the form to be corrected.
   // A state is never changed, only replaced.

@@ -4,8 +4,7 @@ import { el, button, field, selectField } from "./dom.js";
 import { shortFirst, written } from "./modeler_fields.js";
 import { onNodes } from "./modeler_hardware.js";
 import { plainNumber } from "./quantities.js";
-import { optional } from "./modeler_options.js";
-import { batch, number, readTyped } from "./state.js";
+import { batch, number, optional, readTyped } from "./state.js";
 
 const NARROW = "(max-width: 44.9em)";
 

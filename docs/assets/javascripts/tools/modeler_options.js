@@ -5,7 +5,7 @@ import { unknown } from "../engine/errors.js";
 import { convention } from "../models/machine/frameworks.js";
 import { recomputation } from "../models/shape/recomputation.js";
 import { read_line } from "../scenarios/runs/measured_rates.js";
-import { choice, flag, number, onlyValue, text, whole } from "./state.js";
+import { choice, flag, number, onlyValue, optional, text, whole } from "./state.js";
 
 /** The value of a choice that means the reader's own numbers. */
 export const OWN = "own";
@@ -54,15 +54,6 @@ export function takeIn(catalog, query) {
 /** Tokens of a sequence of the job in a query. */
 export const sequenceIn = (catalog) => (query) =>
   Number(query.get("sequence")) || catalog.models[query.get("model") ?? STARTS.model]?.sequence || 8192;
-
-const AUTO = "auto";
-/** Null means "derived"; addresses can contain it too, to override a preset's value. */
-export const optional = (kind) => ({
-  ...kind,
-  expected: `${kind.expected} or ${AUTO}`,
-  read: (given) => (given === AUTO ? null : kind.read(given)),
-});
-export { AUTO };
 
 const plainCount = (part) => (/k$/i.test(part) ? 1024 * Number(part.slice(0, -1)) : Number(part));
 const counts = {

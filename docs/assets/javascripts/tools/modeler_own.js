@@ -1,8 +1,7 @@
 // The reader's own model: its keys in an address, and conversion to and from a shape. Pure.
 
 import { FFN_MATRICES, NORM_VECTORS, QK_NORMS } from "../models/shape/model_shape.js";
-import { optional } from "./modeler_options.js";
-import { choice, flag, whole } from "./state.js";
+import { choice, flag, optional, whole } from "./state.js";
 
 const LATENT = ["query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim"];
 

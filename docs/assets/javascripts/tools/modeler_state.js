@@ -4,10 +4,10 @@
 // with "b.". Both are written as what differs from their preset.
 
 import { InputError } from "../engine/errors.js";
-import { AUTO, OWN, engineValue, kindOf, learn, optionsOf, optional, stateValue, takeIn } from "./modeler_options.js";
+import { OWN, engineValue, kindOf, learn, optionsOf, stateValue, takeIn } from "./modeler_options.js";
 import { ownKinds, ownShape } from "./modeler_own.js";
 import { SIZES } from "./job_record.js";
-import { defaults, number, onlyValue, parseQuery, shared, toQuery } from "./state.js";
+import { AUTO, batch, choice, defaults, number, onlyValue, optional, parseQuery, toQuery } from "./state.js";
 
 export { OWN };
 
@@ -30,9 +30,8 @@ export const SCALES = {
 /** Every key that may be set, with its kind; `catalog` has the options and names. */
 export function schemaOf(catalog) {
   learn(catalog);
-  const { preset } = shared(presetsOf(catalog).map(({ name }) => name), ["tp"]);
   return {
-    preset,
+    preset: choice("", ["", ...presetsOf(catalog).map(({ name }) => name)]),
     show: word("", /^[a-z-]{0,8}$/),
     ...Object.fromEntries(optionsOf(catalog).map((option) => [option.key, kindOf(option)])),
     ...ownKinds(),
@@ -41,6 +40,9 @@ export function schemaOf(catalog) {
     net: inUnit("GB/s", number(50, 0.01, 1e5)),
   };
 }
+
+/** Every key of an address: also options that follow from others, and those of a second configuration. */
+export const addressKinds = (schema) => ({ ...schema, dp: {}, global_batch: batch(), compare: {} });
 
 const inUnit = (unit, kind) => ({ ...kind, unit });
 

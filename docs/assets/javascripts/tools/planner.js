@@ -18,7 +18,7 @@ import { layoutTable, losesBy, nameOf } from "./planner_table.js";
 import { bytes, percent, plainNumber, seconds, span } from "./quantities.js";
 import { addressWriter } from "./address.js";
 import { served_shape } from "../scenarios/tools/served_shape.js";
-import { plainQuery, readAddress } from "./state.js";
+import { readAddress } from "./state.js";
 import { sequenceIn } from "./modeler_options.js";
 
 const [FIRST_SHOWN, MORE_SHOWN] = [12, 100];
@@ -38,7 +38,7 @@ async function build(root, signal, catalog) {
   const schema = planSchema(catalog);
   const writeAddress = addressWriter(signal);
   const { region, say } = liveRegion();
-  let { state, problems } = readAddress(await plainQuery(location.search, schema, sequenceIn(catalog)), (query) => fromQuery(schema, catalog, query));
+  let { state, problems } = await readAddress(location.search, schema, (query) => fromQuery(schema, catalog, query), sequenceIn(catalog));
   let [worker, waiting, shown, every, found, drawn, width] = [null, 0, FIRST_SHOWN, false, null, false, 0];
   const bad = new Map(); // field → what is invalid in it
   const change = (changes) => {

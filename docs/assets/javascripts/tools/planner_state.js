@@ -1,16 +1,17 @@
 // The planner's state, its address, and links to the other tools. A job is the modeler's state without
 // its layout; given parts of the layout are fixed, the rest is searched. Pure.
 
-import { OWN, optional, takeIn } from "./modeler_options.js";
+import { InputError } from "../engine/errors.js";
+import { OWN, takeIn } from "./modeler_options.js";
 import { mapOf } from "./job_carried.js";
 import { choicesOf, jobRecord, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
 import { LEAST_PERCENT, MOST_PERCENT, SAFE } from "../models/memory/fit_probability.js";
 import { GOALS } from "../models/planner/node_counts.js";
 import { TABLES } from "../plan-memory.js";
-import { choice, defaults, flag, number, parseQuery, toQuery, whole } from "./state.js";
+import { batch, choice, defaults, flag, number, optional, parseQuery, toQuery, whole } from "./state.js";
 
 /** Keys of the modeler that describe one layout, and mean nothing to a search. */
-const UNUSED = ["layers_per_stage", "efficiency"];
+const UNUSED = ["layers_per_stage", "efficiency", "show"];
 
 /** Keys of options that are searched unless they are set. */
 export const SEARCHED = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "zero", "schedule", "recompute"];
@@ -19,9 +20,9 @@ export const SEARCHED = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microba
 const FIRST = Object.freeze({ model: "llama-3-70b", nodes: 8, gpus: 8 });
 
 export function planSchema(catalog) {
-  const schema = { ...schemaOf(catalog), dp: whole(null), global_batch: { ...optional(whole(null, 1, 10 ** 9)), name: "global_batch" }, every: flag(false), chance: number(100 * SAFE, LEAST_PERCENT, MOST_PERCENT) };
-  for (const key of [...UNUSED, "microbatches", "show"]) delete schema[key];
-  for (const key of SEARCHED) schema[key] = { ...optional(schema[key]), fallback: null };
+  const schema = { ...schemaOf(catalog), dp: optional(whole(null)), global_batch: { ...optional(batch()), fallback: null }, every: flag(false), chance: number(100 * SAFE, LEAST_PERCENT, MOST_PERCENT) };
+  for (const key of UNUSED) delete schema[key];
+  for (const key of [...SEARCHED, "microbatches"]) schema[key] = schema[key].fallback === null ? schema[key] : { ...optional(schema[key]), fallback: null };
   schema.bw = number(3350, 1, 1e6); // GB/s of an own chip's memory
   schema.ask = choice("", ["", ...GOALS]);
   schema.tokens = { ...number(1000, 1, 1e9), unit: "B tokens" };
@@ -35,7 +36,7 @@ export function planSchema(catalog) {
 // A published run's job: its model, cluster, batch and software, without its layout.
 export function jobOf(schema, catalog, name) {
   const given = Object.fromEntries(Object.entries(ofPreset(catalog, name)).filter(([key]) => key in schema));
-  for (const key of SEARCHED) delete given[key];
+  for (const key of [...SEARCHED, "microbatches"]) delete given[key];
   const { choices, kind } = catalog.presets[name];
   if (kind === "training") given.global_batch = batchOf(choices);
   return { ...defaults(schema), ...given, preset: name };
@@ -48,27 +49,35 @@ const batchOf = ({ nodes, gpus_per_node, tp = 1, cp = 1, pp = 1, microbatches, m
 export function fromQuery(schema, catalog, search) {
   const query = new URLSearchParams(search);
   const problems = takeIn(catalog, query);
-  const microbatches = query.get("microbatches");
-  query.delete("microbatches");
-  for (const key of UNUSED) if (query.has(key)) problems.push(`${key} is left out`);
-  const { given, problems: more } = parseQuery(schema, query);
+  const { given: all, problems: more } = parseQuery(schema, query);
+  const { microbatches, ...given } = all;
+  problems.push(...more);
   const base = given.preset ? jobOf(schema, catalog, given.preset)
     : Object.keys(given).length ? defaults(schema) : { ...defaults(schema), ...FIRST };
-  // The modeler's addresses have the batch of a layout.
-  const { nodes, gpus } = { ...base, ...given };
-  const batch = batchOf({ ...catalog.presets[given.preset]?.choices, ...given, nodes, gpus_per_node: gpus, microbatches });
-  base.global_batch = schema.global_batch.read(String(batch)) ?? base.global_batch;
-  return { state: { ...base, ...given }, problems: [...problems, ...more] };
+  const state = { ...base, ...given };
+  if (microbatches) {
+    // The modeler's addresses have the batch of a layout.
+    const { nodes, gpus } = state;
+    const size = batchOf({ ...catalog.presets[given.preset]?.choices, ...given, nodes, gpus_per_node: gpus, microbatches });
+    const { read, expected } = batch();
+    const known = read(String(size));
+    if (given.global_batch ? given.global_batch !== size : !Number.isFinite(size)) problems.push("microbatches is left out");
+    else if (known) state.global_batch = known;
+    else problems.push(new InputError("microbatches", { expected: `a batch of ${expected}`, got: size }).message);
+  }
+  return { state, problems };
 }
 
 export function toAddress(schema, catalog, state) {
+  // In the modeler, the batch of a preset follows its layout, and an own chip has no bandwidth.
+  const said = { global_batch: undefined, ...(state.chip === OWN && { bw: undefined }) };
   if (state.preset) {
-    return toQuery(schema, state, { ...jobOf(schema, catalog, state.preset), preset: "" });
+    return toQuery(schema, state, { ...jobOf(schema, catalog, state.preset), ...said, preset: "" });
   }
   const first = { ...defaults(schema), ...FIRST };
   if (Object.keys(schema).every((key) => state[key] === first[key])) return "";
   // An empty query would be read as the first example.
-  return toQuery(schema, state, { ...defaults(schema), nodes: undefined });
+  return toQuery(schema, state, { ...defaults(schema), ...said, nodes: undefined });
 }
 
 /** The question besides a layout, in the form that planner_nodes.js expects, or null. */

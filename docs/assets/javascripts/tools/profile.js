@@ -191,7 +191,8 @@ function build(root, signal, { pages, examples }) {
     const compare = perFrame(async () => {
       const { besideModel: compared, modelled } = await import("./profile_beside.js");
       const typed = address.value.trim();
-      const { step, error, problems } = typed ? modelled(typed) : {};
+      const { step, error, problems } = typed ? await modelled(typed) : {};
+      if (address.value.trim() !== typed) return;
       beside = step ? compared(worst, step) : null;
       const wrong = error ? [error.message] : (problems ?? []);
       found.replaceChildren(

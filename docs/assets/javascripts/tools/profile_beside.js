@@ -5,7 +5,8 @@ import { catalog } from "../catalog.js";
 import { beside } from "../models/profiles/profile_beside.js";
 import { beside_section } from "../models/profiles/profile_text.js";
 import { evaluate } from "./modeler_model.js";
-import { fromQuery, schemaOf } from "./modeler_state.js";
+import { sequenceIn } from "./modeler_options.js";
+import { addressKinds, fromQuery, schemaOf } from "./modeler_state.js";
 import { quantity } from "./quantities.js";
 import { readAddress } from "./state.js";
 
@@ -13,13 +14,14 @@ import { readAddress } from "./state.js";
  * The modeler's answer for an address or its query: { setup, step }, or { error }; with `problems` of the
  * address. An address of a different page is a problem, and not the modeler's first configuration.
  */
-export function modelled(address) {
+export async function modelled(address) {
   const query = address.replace(/#.*/, "");
   const at = query.indexOf("?");
   if (at < 0 && !/^[\w.]+=/.test(query)) {
     return { error: { message: `the configuration: expected an address of the modeler, which has a "?", got '${query.slice(0, 60)}'` } };
   }
-  const { a, problems } = readAddress(query.slice(at + 1), (given) => fromQuery(schemaOf(catalog), catalog, given));
+  const schema = schemaOf(catalog);
+  const { a, problems } = await readAddress(query.slice(at + 1), addressKinds(schema), (given) => fromQuery(schema, catalog, given), sequenceIn(catalog));
   return { ...evaluate(catalog, a), problems };
 }
 

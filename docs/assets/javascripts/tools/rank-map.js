@@ -15,10 +15,10 @@ import {
 import { makeTable } from "./map_table.js";
 import { makeTakeaway } from "./map_take.js";
 import { warnings } from "../models/machine/placement.js";
-import { carriedOf } from "./job_carried.js";
+import { carry } from "./job_carried.js";
 import { SIZES, tellJob } from "./job_record.js";
 import { addressWriter } from "./address.js";
-import { plainQuery, readAddress } from "./state.js";
+import { readAddress } from "./state.js";
 
 const movedBy = new WeakMap(); // layout → which ranks moved
 function movedOf(parallel) {
@@ -30,8 +30,7 @@ function movedOf(parallel) {
 async function build(root, signal, layouts) {
   const schema = schemaOf(layouts);
   const writeAddress = addressWriter(signal);
-  let { state, problems } = readAddress(await plainQuery(location.search, schema), (query) => fromQuery(schema, layouts, query));
-  let carried = carriedOf(location.search);
+  let { state, problems, job } = await readAddress(location.search, schema, (query, job) => ({ job, ...fromQuery(schema, layouts, query) }));
   let [shown, pointed] = [null, null]; // the picture, the rank under the pointer
   let differing = null; // ranks that differ in pasted text, and the layout with which it was compared
 
@@ -44,8 +43,8 @@ async function build(root, signal, layouts) {
   const form = makeForm(layouts, schema, change);
   const [shows, legend, details] = [makeShows(change), makeLegend(change), makeDetails(change)];
   const table = makeTable(change);
-  const take = makeTakeaway((changes, job) => {
-    if (job.length) carried = job;
+  const take = makeTakeaway((changes, said) => {
+    if (said.size) job = said;
     change(changes);
     return Boolean(evaluate(state).parallel);
   }, (ranks) => {
@@ -154,15 +153,14 @@ async function build(root, signal, layouts) {
   }
 
   function remember() {
-    const query = [queryOf(schema, layouts, state), new URLSearchParams(carried).toString()]
-      .filter(Boolean).join("&");
+    const query = new URLSearchParams([...new URLSearchParams(queryOf(schema, layouts, state)), ...carry(job)]).toString();
     const here = new URL(location.href);
     Object.assign(here, { search: query, hash: "" });
     take.setLink(here.href);
-    handed = handedOn(schema, state, carried);
-    const job = new URLSearchParams(handed);
-    for (const key of SIZES) if (state[key] !== null) job.set(key, state[key]);
-    tellJob(job);
+    handed = handedOn(schema, state, job);
+    const told = new URLSearchParams(handed);
+    for (const key of SIZES) if (state[key] !== null) told.set(key, state[key]);
+    tellJob(told);
     volumes?.update(handed);
     writeAddress(query);
   }

@@ -13,16 +13,17 @@ import { schedule_title } from "../models/pipeline/schedules.js";
 import { held_words, schedules_sentence } from "../models/pipeline/schedule_words.js";
 import { bytes, change, percent } from "./quantities.js";
 import { ms } from "./lab_picture.js";
-import { carriedOf } from "./job_carried.js";
+import { jobOfLab } from "./job_addresses.js";
+import { carry } from "./job_carried.js";
+import { tellJob } from "./job_record.js";
 import { addressWriter } from "./address.js";
-import { plainQuery, readAddress } from "./state.js";
+import { readAddress } from "./state.js";
 
 /** Builds the tool in `root`; `titles` has the name of each schedule. */
 async function build(root, signal, { titles }) {
-  let { state, moves, problems } = readAddress(await plainQuery(location.search, SCHEMA), fromQuery);
+  let { state, moves, job, problems } = await readAddress(location.search, { ...SCHEMA, moves: {} }, fromQuery);
   let [runs, failed, first] = [[], [], true];
   const writeAddress = addressWriter(signal);
-  const carried = new URLSearchParams(carriedOf(location.search)).toString();
   const { region, say } = liveRegion();
   const changed = (partial) => {
     state = { ...state, ...partial };
@@ -103,11 +104,13 @@ async function build(root, signal, { titles }) {
   }
 
   function remember() {
-    const now = [queryOf(state), moves ? `moves=${moves}` : "", carried].filter(Boolean).join("&");
+    const told = jobOfLab(job, state);
+    const now = new URLSearchParams([...new URLSearchParams(queryOf(state, told)), ...(moves ? [["moves", moves]] : []), ...carry(told)]).toString();
     const here = new URL(location.href);
     Object.assign(here, { search: now, hash: "" });
     taking.setLink(here.href);
     writeAddress(now);
+    tellJob(told);
   }
   renderNow();
 }

@@ -4,14 +4,12 @@
 // that several tools share have one meaning in all of them, so that addresses can be passed on.
 // Nothing here touches the document.
 
-import { InputError, closest, repr, grouped } from "../engine/errors.js";
-import { convention } from "../models/machine/frameworks.js";
-import { CARRIED } from "./job_record.js";
+import { InputError, closest, grouped } from "../engine/errors.js";
+import { LONGEST_ADDRESS } from "./job_carried.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
 
 const LONGEST = 80; // most characters of a plausible value
 const SHOWN = 40; // most characters of an invalid value that a message repeats
-const LONGEST_ADDRESS = 16_384; // characters of a query; the longest that a tool writes has about 9,000
 const MOST_PROBLEMS = 20; // of an address that are listed; the others are counted
 
 /** A whole number in `min` … `max`; `fallback` null means "derived" and is never written. */
@@ -64,24 +62,13 @@ export const text = (fallback, check) => ({
   },
 });
 
-const size = () => whole(1);
-
-/** The keys of both tools. `gpus` are those of a node; `etp` null is the framework's default. */
-export const shared = (presets, shows) => ({
-  preset: choice("", ["", ...presets]),
-  nodes: size(),
-  gpus: whole(8),
-  tp: size(),
-  cp: size(),
-  ep: size(),
-  etp: whole(null),
-  pp: size(),
-  order: text("megatron", convention),
-  show: choice(shows[0], shows),
+/** The word of an address for a derived value, where a preset has a number. */
+export const AUTO = "auto";
+export const optional = (kind) => ({
+  ...kind,
+  expected: `${kind.expected} or ${AUTO}`,
+  read: (given) => (given === AUTO ? null : kind.read(given)),
 });
-
-/** What the tools pass on to each other. */
-export const SHARED_KEYS = ["preset", "nodes", "gpus", "tp", "cp", "ep", "etp", "pp", "order", "show"];
 
 /** Every key of `schema` with its default. */
 export const defaults = (schema) =>
@@ -120,20 +107,12 @@ export async function readTyped(schema, key, input, { onValue, onBad, batch = nu
   else onValue(value);
 }
 
-/**
- * `given`, the keys of `query` that are valid, and `problems`, one sentence per invalid one.
- * An unknown key is ignored, unless it looks like a typo.
- */
+/** `given`, the keys of `query` that are valid, and `problems`, one sentence per invalid one. */
 export function parseQuery(schema, query) {
   const [given, problems] = [{}, []];
   for (const [key, written] of new URLSearchParams(query)) {
+    if (!Object.hasOwn(schema, key)) continue;
     try {
-      if (key.startsWith(CARRIED)) continue;
-      if (!Object.hasOwn(schema, key)) {
-        const nearest = SHARED_KEYS.includes(key) ? [] : closest(key, Object.keys(schema), 1);
-        if (!nearest.length) continue;
-        throw new InputError(`unknown key ${repr(key.slice(0, SHOWN))}`, { nearest });
-      }
       if (Object.hasOwn(given, key))
         throw new InputError(key, { expected: "one value", got: "several" });
       given[key] = readValue(schema, key, written);
@@ -156,31 +135,25 @@ export function onlyValue(query, key, problems) {
 export const batch = () => ({ ...whole(1, 1, 10 ** 9), name: "global_batch" });
 
 /**
- * `query` with numbers in the notation of fields, such as `nodes=1k`, `sequence=8k` or
- * `global_batch=4M tokens`, in plain digits; what cannot be read stays as it is. `sequenceOf(query)` is
- * the number of tokens of a sequence, where a batch may be given.
+ * The result of `read(query, job)` for an address, with at most MOST_PROBLEMS different `problems`. Every
+ * tool reads its address through this function. `query` has the keys of `kinds`, with numbers in plain
+ * digits; `job` is the rest, which the tool carries for others. `sequenceOf(query)` is the number of
+ * tokens of a sequence, where a batch may be given in tokens. An address that is too long is not read.
  */
-export async function plainQuery(query, schema, sequenceOf = null) {
-  const kinds = sequenceOf ? { global_batch: batch(), ...schema } : schema;
+export async function readAddress(address, kinds, read, sequenceOf) {
   const isOdd = ([key, text]) => {
-    const kind = Object.hasOwn(kinds, key) && kinds[key]; // the second of two configurations has keys after "b."
-    return key.startsWith("b.") || (kind.ends && kind.read(text) === undefined);
+    const kind = Object.hasOwn(kinds, key) && kinds[key];
+    return !kind || (kind.ends && kind.read(text) === undefined);
   };
-  if (query.length > LONGEST_ADDRESS || ![...new URLSearchParams(query)].some(isOdd)) return query;
-  return (await import("./typed.js")).plainAddress(query, kinds, sequenceOf);
-}
-
-/**
- * The result of `read(query)` for an address's query, with at most MOST_PROBLEMS different `problems`.
- * A query that is too long is not read. Every tool reads its address through this function.
- */
-export function readAddress(query, read) {
-  const found = read(query.length > LONGEST_ADDRESS ? "" : query);
-  if (query.length > LONGEST_ADDRESS) {
+  const all = new URLSearchParams();
+  if (address.length > LONGEST_ADDRESS) {
     const expected = `at most ${grouped(LONGEST_ADDRESS)} characters`;
-    return { ...found, problems: [new InputError("its length", { expected, got: query.length }).message] };
+    return { ...read("", all), problems: [new InputError("its length", { expected, got: address.length }).message] };
   }
-  const problems = [...new Set(found.problems)];
+  const { query, job, problems: odd } = [...new URLSearchParams(address)].some(isOdd)
+    ? await (await import("./address_read.js")).sorted(address, kinds, sequenceOf) : { query: address, job: all, problems: [] };
+  const found = read(query, job);
+  const problems = [...new Set([...odd, ...found.problems])];
   const more = problems.splice(MOST_PROBLEMS).length;
   if (more) problems.push(`${grouped(more)} more ${more === 1 ? "value" : "values"} cannot be read`);
   return { ...found, problems };

@@ -30,23 +30,3 @@ function amount(key, { unit }, text) {
   const one = read_quantity(`1 ${unit || ""}`);
   return Number(typed_amount(key, text, one.unit, one.value).toPrecision(12));
 }
-
-const LONGEST = 80; // most characters of a plausible number
-
-/** A query with numbers in plain digits if they can be parsed; the tool checks the rest. */
-export function plainAddress(query, kinds, sequenceOf) {
-  const asked = new URLSearchParams(query);
-  const nameOf = (key) => key.replace(/^b\./, "");
-  const kindOf = (key) => (Object.hasOwn(kinds, nameOf(key)) ? kinds[nameOf(key)] : {});
-  const isOdd = ([key, text]) => kindOf(key).ends && text.trim() && text.length <= LONGEST
-    && asked.getAll(key).length === 1 && kindOf(key).read(text) === undefined;
-  // A batch in tokens requires the sequence length, which may also be changed here.
-  const isBatch = (key) => nameOf(key) === "global_batch";
-  const odd = [...asked].filter(isOdd).sort(([one], [other]) => isBatch(one) - isBatch(other));
-  for (const [key, text] of odd) {
-    const batch = isBatch(key) && sequenceOf ? { sequence: sequenceOf(asked), share: 1 } : null;
-    const { value } = typedNumber(nameOf(key), kindOf(key), text, batch);
-    if (value !== undefined) asked.set(key, String(value));
-  }
-  return asked.toString();
-}
