@@ -26,6 +26,7 @@ def chip_of(entry: Accelerator) -> Chip:
         scale_up_bandwidth_bytes_per_s=entry.scale_up_bandwidth_bytes_per_s,
         scale_up_latency_s=nccl_tuning().latency_in_node_s(entry.scale_up),
         scale_up_domain=entry.scale_up_domain,
+        host_gpus=entry.host_gpus or 0,
     )
 
 

@@ -49,6 +49,7 @@ ACCELERATOR_KEYS = {
     "scale_up": text(required=True),
     "scale_up_ports": count(1, 64),
     "scale_up_domain": count(1, 100_000, required=True),
+    "host_gpus": count(1, 64),
     "topology": text(required=True),
     "tdp": quantity("W", "50 W", "3 kW"),
 }
@@ -103,7 +104,8 @@ class Accelerator:
 
     `sparse_footnote` has the 2:4-sparse rates that datasheets print; nothing computes with them.
     `hbm_capacity` is the vendor's number, `hbm_reported` what PyTorch reports, `hbm_package` what
-    is soldered on.
+    is soldered on. `host_gpus` are those of one host (a tray of a rack, a machine of a pod) if
+    several hosts share the scale-up domain.
     """
 
     name: str
@@ -126,6 +128,7 @@ class Accelerator:
     scale_up: Link
     scale_up_ports: int
     scale_up_domain: int
+    host_gpus: int | None
     topology: str
     source: str
     note: str
@@ -211,6 +214,11 @@ def read_accelerators(
 def accelerator_of(entry: CatalogEntry, links: Mapping[str, Link]) -> Accelerator:
     """Return an accelerator with its scale-up link. Raises InputError if it has no dense peak."""
     _check_dense(entry)
+    domain, host = entry.whole("scale_up_domain"), entry.whole("host_gpus", 1)
+    if domain % host:
+        raise entry.place.at("host_gpus").fault(
+            "hosts don't fill the domain", expected=f"a divisor of {domain}", got=host
+        )
     return entry.fill(
         Accelerator,
         scale_up=referred(entry, "scale_up", links, "links.toml"),

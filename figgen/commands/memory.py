@@ -9,6 +9,7 @@ from figgen.commands.training import (
     add_options,
     aligned,
     described,
+    hosts_lines,
     model_notes,
     model_notes_data,
     scenario_of,
@@ -54,6 +55,7 @@ def _memory(options: argparse.Namespace) -> Answer:
     lines = [
         _answer(asked),
         described(asked.model.name, asked.setup),
+        *hosts_lines(asked.hosts_said),
         *model_notes(asked),
         *_table(found),
     ]

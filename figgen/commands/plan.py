@@ -11,7 +11,12 @@ from figgen.commands import Answer, Verbs, add_verb, number, whole
 from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
 from figgen.commands.plan_nodes import add_questions, asks_for_nodes, nodes_answer
 from figgen.commands.plan_published import published_answer
-from figgen.commands.training import add_options, aligned, planned_scenario_of
+from figgen.commands.training import (
+    add_options,
+    aligned,
+    hosts_lines,
+    planned_scenario_of,
+)
 from figgen.models.memory.fit_probability import (
     LEAST_PERCENT,
     MOST_PERCENT,
@@ -149,6 +154,7 @@ def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[st
         "software": question.values["software"],
         "measured": question.measured.text if question.measured else None,
         "gpus": question.job.world_size,
+        "nodes": setup.parallel.nodes,
         "gpus_per_node": setup.parallel.gpus_per_node,
         "global_batch": question.job.global_batch,
         "global_batch_assumed": question.batch_assumed,
@@ -189,6 +195,7 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         f"{question.model.name} on {job.world_size:,} × {question.accelerator.name}, "
         f"{question.nic.name}; {job.global_batch:,} sequences{assumed} of "
         f"{job.setup.sequence:,} tokens per step{'; ' if said else ''}{said}",
+        *hosts_lines(question.hosts_said()),
         *([f"with measured rates: {question.measured.text}"] if question.measured else []),
         *([f"all times are {factor} × the prediction, as you asked; {OTHER}"] if factor else []),
         f"{found.layouts:,} layouts, {found.fitting:,} fit in "

@@ -9,7 +9,7 @@ from typing import Any
 from figgen.catalog.interruptions import interruption
 from figgen.commands import Answer
 from figgen.commands.plan_goodput import amount_of
-from figgen.commands.training import aligned, planned_scenario_of
+from figgen.commands.training import aligned, hosts_lines, planned_scenario_of
 from figgen.models.planner.node_counts import BUDGET, DEADLINE, MOST_NODES
 from figgen.models.planner.saving import DAY_S
 from figgen.scenarios.planning.plan_rows import label
@@ -96,6 +96,7 @@ def _text(found: Sizing) -> list[str]:
         lines.append(_none(found))
     else:
         lines.append(f"{best.nodes:,} nodes, {best.gpus:,} GPUs: {label(best.row)}")
+        lines += hosts_lines(question.hosts_said(best.nodes))
         step = format_quantity(best.row.step_s, "s", "time")
         lines.append(f"{step} a step{''.join(f'; {part}' for part in _training(best))}")
     if best is not None and wanted.tokens is not None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TypeAlias
 
 from figgen.commands import Answer, Verbs, add_verb
-from figgen.commands.training import add_options, scenario_of
+from figgen.commands.training import add_options, hosts_lines, scenario_of
 from figgen.errors import InputError
 from figgen.models.machine.layout import ParallelLayout, mesh_of
 from figgen.models.machine.mesh import group_array, groups
@@ -19,7 +19,7 @@ from figgen.models.machine.placement import (
     warnings,
 )
 from figgen.models.machine.placement_words import placement_sentence
-from figgen.scenarios.options.resolve import resolve_layout
+from figgen.scenarios.options.resolve import hosts_apart, resolve_layout
 from figgen.scenarios.taking.hosts import (
     Hosts,
     differences,
@@ -68,7 +68,8 @@ def add(verbs: Verbs) -> None:
 
 
 def _ranks(options: argparse.Namespace) -> Answer:
-    parallel = resolve_layout(scenario_of(options))
+    asked = scenario_of(options)
+    parallel, said = resolve_layout(asked), hosts_apart(asked)
     hosts = _hosts_of(options.hosts) if options.hosts else None
     if options.file:
         text, note = write_hosts(options.file, parallel, host_names(parallel, hosts))
@@ -81,9 +82,10 @@ def _ranks(options: argparse.Namespace) -> Answer:
         "sizes": _sizes(parallel),
         **found,
         "crossings": {name: _crossing(parallel, c) for name, c in crossings.items()},
-        "warnings": warnings(parallel),
+        "warnings": [*warnings(parallel), *hosts_lines(said)],
     }
-    text = _text(parallel, found, crossings)
+    told = [f"warning: {text}" for text in hosts_lines(said)]
+    text = "\n".join([_text(parallel, found, crossings), *told])
     if hosts is None:
         return Answer(data, text)
     differing = differences(parallel, hosts)

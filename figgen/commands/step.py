@@ -13,6 +13,7 @@ from figgen.commands.training import (
     aligned,
     chosen_of,
     described,
+    hosts_lines,
     interval_data,
     interval_lines,
     model_notes,
@@ -106,6 +107,7 @@ def _step(options: argparse.Namespace) -> Answer:
     lines = [
         _answer(asked),
         described(asked.model.name, setup),
+        *hosts_lines(asked.hosts_said),
         *model_notes(asked),
         *(calibration_lines(scaled) if scaled else interval_lines(asked)),
         *_table(found),

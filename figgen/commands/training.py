@@ -249,6 +249,11 @@ def interval_lines(found: TrainingStep) -> list[str]:
     ]
 
 
+def hosts_lines(said: str) -> list[str]:
+    """Return what the nodes count as for a terminal, nothing where there is only one way."""
+    return [said] if said else []
+
+
 def model_notes(asked: TrainingStep) -> tuple[str, ...]:
     """Return notes on what the shape leaves out of the model's file."""
     return asked.model.notes if isinstance(asked.model, OwnModel) else ()

@@ -10,7 +10,13 @@ from typing import Any
 
 from figgen import catalog
 from figgen.commands import Answer, Verbs, add_verb, file_text
-from figgen.commands.training import add_options, chosen_of, scenario_of, seconds_of
+from figgen.commands.training import (
+    add_options,
+    chosen_of,
+    hosts_lines,
+    scenario_of,
+    seconds_of,
+)
 from figgen.errors import InputError
 from figgen.models.memory.memory import memory
 from figgen.scenarios.options.resolve import base_of, resolve
@@ -87,7 +93,8 @@ def _verdict(options: argparse.Namespace) -> Answer:
         found, said = _of_file(options, measured), list[str]()
     else:
         asked, said = _with_batch(scenario_of(options), measured["log"])
-        found = verdict_of_step(resolve(asked), measured)
+        step = resolve(asked)
+        found, said = verdict_of_step(step, measured), [*said, *hosts_lines(step.hosts_said)]
     return Answer(verdict_data(found), "\n".join([*said, *verdict_lines(found)]))
 
 

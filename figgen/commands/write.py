@@ -32,6 +32,7 @@ def job_to_write(asked: TrainingStep) -> JobToWrite:
     known = isinstance(asked.model, catalog.Model)
     return JobToWrite(
         setup=asked.setup,
+        parallel=asked.launched,
         model=asked.model.name if known else "",
         dtype=asked.dtype,
     )

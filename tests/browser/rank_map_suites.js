@@ -3,7 +3,7 @@
 import { InputError } from "./engine/errors.js";
 import { axis_stride } from "./models/machine/mesh.js";
 import { launchOf } from "./tools/launch.js";
-import { takeLayout } from "./tools/map_taken.js";
+import { takenRows, takeLayout } from "./tools/map_taken.js";
 import { groupsCsv, ranksDocument, ranksJson } from "./tools/map_files.js";
 import { pointsOf } from "./tools/map_cube.js";
 import { commandLine } from "./tools/map_take.js";
@@ -89,6 +89,7 @@ export const suites = {
   configurations: (given) => Promise.all(given.map(configuration)),
   launched: (given) => given.map(launched),
   pasted: (given) => given.map((text) => takeLayout(text)),
+  pastedRows: (text) => takenRows(takeLayout(text).found),
   pastedTimes: (given) => given.map((text) => {
     const before = performance.now();
     takeLayout(text);

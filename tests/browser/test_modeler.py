@@ -235,6 +235,20 @@ def test_nodes_of_the_catalog_are_one_press_away(open_modeler: Callable[[str], P
             assert int(sizes[0]) * 72 % 32 == 0
 
 
+def test_trays_of_a_rack_count_as_one_node_unless_told_otherwise(
+    open_modeler: Callable[[str], Page],
+) -> None:
+    trays = "?model=qwen-3-30b-a3b&chip=gb200-nvl72&nodes=2&gpus=4&ep=8"
+    page = open_modeler(trays)
+    said = page.locator("#modeler .tool-message")
+    expect(said).to_have_text("2 nodes of 4 GPUs count as 1 of 8: up to 72 GPUs share fast links.")
+    expect(page.locator("[name=join]")).to_be_checked()
+    expect(page.locator("#modeler .modeler-answer")).not_to_contain_text("between nodes")
+    page = open_modeler(f"{trays}&join=0")
+    expect(said).to_contain_text("count as separate")
+    expect(page.locator("#modeler .modeler-answer")).to_contain_text("between nodes")
+
+
 def test_presets_show_and_hand_out_what_the_command_line_prints(
     open_modeler: Callable[[str], Page],
 ) -> None:

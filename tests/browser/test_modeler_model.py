@@ -78,7 +78,8 @@ def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask
     tried = ask("addresses", [random_query(rng) for _ in range(30)])
     valid = [case["again"] for case in tried if case["error"] is None]
     assert len(valid) >= 4
-    queries = ["", *presets, *valid[:4]]
+    trays = "model=qwen-3-30b-a3b&chip=gb200-nvl72&nodes=32&gpus=4&ep=8"
+    queries = ["", trays, f"{trays}&join=0", *presets, *valid[:4]]
     for query, answer in zip(queries, ask("answers", queries), strict=True):
         for name, command in zip(("step", "memory"), answer["commands"], strict=True):
             assert answer[name] == printed(command), (query, command)

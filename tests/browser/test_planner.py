@@ -227,6 +227,11 @@ ENDLESS = (
 HREFS = "(links) => links.map((link) => link.href).sort()"
 
 
+def test_trays_of_a_rack_are_said_to_count_as_one_node(page: Page, site: str) -> None:
+    page.goto(f"{site}{PATH}?model=llama-3-8b&chip=gb200-nvl72&nodes=2&gpus=4&tp=1&cp=1&pp=1")
+    expect(page.locator("#planner")).to_contain_text("2 nodes of 4 GPUs count as 1 of 8")
+
+
 def test_links_lead_to_layouts_of_the_job_that_was_searched_while_another_one_is(
     page: Page, site: str
 ) -> None:

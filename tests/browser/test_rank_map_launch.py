@@ -186,6 +186,12 @@ def test_what_a_pasted_command_line_does_not_say_of_the_layout_is_named(ask: Ask
     assert [answer["changes"] for answer in (bad, hostile, empty)] == [None] * 3
 
 
+def test_trays_of_a_rack_that_a_text_names_are_said_to_share_fast_links(ask: Ask) -> None:
+    rows = ask("pastedRows", "#SBATCH -N 2\n#SBATCH --gres=gpu:gb200:4\nsrun x.py --tp 4")
+    said = "2 nodes of 4 GPUs count as separate; if they share fast links, set 1 of 8."
+    assert rows[-1] == ["warning", said]
+
+
 def test_texts_are_read_as_the_command_line_reads_them(ask: Ask) -> None:
     cases = json.loads((ORACLES / "taken_jobs.json").read_text("utf-8"))["cases"]
     texts = [case["text"] for case in cases] + [

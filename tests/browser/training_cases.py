@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.hardware import Chip
 from figgen.models.memory.memory import memory
 from figgen.models.setup.training_setup import (
     CUDA_GRAPHS,
@@ -70,7 +71,7 @@ def _answered(choices: Choices) -> Choices:
     values = _values(choices)
     shape = _shape(values["model"]) if own_model else catalog.model(values["model"]).shape
     name = "own" if own_model else values["model"]
-    setup = setup_of(shape, values, memory_of(values["software"]))
+    setup = setup_of(shape, values, memory_of(values["software"]), _chip(values))
     cluster = _own_cluster(values) if own_chip else _cluster(values)
     parts, interval = None, Choices()
     said, factor = values["compute_efficiency"], values["time_factor"]
@@ -125,11 +126,20 @@ def _predicted(setup: TrainingSetup, values: Choices) -> PredictedStep | None:
         setup, chip, nic, values["dtype"], values["software"], measured=measured,
         compute_efficiency=values["compute_efficiency"], time_factor=values["time_factor"],
         latencies=(_known_cluster(values), _cluster(values)),
+        gpus_per_host=values["gpus_per_node"],
     )  # fmt: skip
 
 
+def _chip(values: Choices) -> Chip:
+    chip = values["accelerator"]
+    if not isinstance(chip, dict):
+        return catalog.chip_of(catalog.accelerator(chip))
+    own = {field.name: chip.get(field.name) for field in fields(Chip)}
+    return Chip(**own | {"host_gpus": 0})
+
+
 def _known_cluster(values: Choices) -> Cluster:
-    chip = catalog.chip_of(catalog.accelerator(values["accelerator"]))
+    chip = _chip(values)
     network = catalog.network_of(catalog.link(values["nic"]))
     measured = read_rates(values["measured"]).known if values["measured"] else None
     return known_cluster(chip, network, values["dtype"], values["gpus_per_node"], measured)
@@ -236,9 +246,10 @@ def _options(rng: random.Random) -> Choices:
     choices["offloaded_optimizer"] = rng.choice((0, 0, 0, 0.5, 1))
     if rng.random() < 0.1:
         choices |= {"scale_up_latency_s": 2e-6, "network_latency_s": rng.choice((None, 7e-6))}
-    switches = (name for name, option in OPTIONS.items() if option.default is True)
+    switches = [name for name, option in OPTIONS.items() if option.default is True]
     for switch in switches:
-        choices[switch] = rng.random() < 0.8
+        if switch != "join_hosts":
+            choices[switch] = rng.random() < 0.8
     choices["dropout"] = rng.random() < 0.2
     if rng.random() < 0.2:
         choices["buckets"] = rng.randint(1, 40)
@@ -250,6 +261,7 @@ def _options(rng: random.Random) -> Choices:
     if own.random() < 0.25:
         choices["context_exchange"] = "a2a+p2p"
     choices["offloaded_activations"] = own.choice((0, 0, 0, 0.5, 1))
+    choices["join_hosts"] = own.random() < 0.8
     if choices["document_tokens"] and own.random() < 0.9:
         choices["zigzag"] = True
     return choices | _adapters(rng)

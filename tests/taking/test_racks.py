@@ -1,11 +1,11 @@
-"""GPUs of a rack that share NVLink are read as one node."""
+"""GPUs of a rack that share NVLink are read as the hosts that they are launched on."""
 
 from __future__ import annotations
 
 import pytest
 
-from figgen import catalog
-from figgen.scenarios.taking.cluster import CHIPS, DOMAINS, USUAL_WIDTH
+from figgen.scenarios.options.resolve import training_step
+from figgen.scenarios.taking.options import options_of
 from tests.taking.jobs import take
 
 RACK = """#SBATCH -N {nodes}
@@ -21,14 +21,8 @@ srun torchrun --nnodes {nodes} --nproc-per-node {width} x.py --tensor-model-para
 def test_hosts_of_a_rack_are_one_nvlink_domain(nodes: int, node: tuple[int, int]) -> None:
     """Trays of GB200 NVL72 have four GPUs, and all 72 of a rack share NVLink (the chip's entry)."""
     job = take(RACK.format(nodes=nodes, width=4))
-    assert (job.taken["nodes"], job.taken["gpus_per_node"]) == node
-    assert any("share NVLink" in note for note in job.notes) == (nodes > 1)
-
-
-def test_domains_are_those_of_the_catalog() -> None:
-    wide = {
-        name: chip.scale_up_domain
-        for name, chip in catalog.ACCELERATORS.items()
-        if name in dict.fromkeys(known for _, known in CHIPS) and chip.scale_up_domain > USUAL_WIDTH
-    }
-    assert wide == DOMAINS
+    assert (job.taken["nodes"], job.taken["gpus_per_node"]) == (nodes, 4), "as launched"
+    step = training_step(model="llama-3-8b", **options_of(job))
+    counted = step.setup.parallel
+    assert (counted.nodes, counted.gpus_per_node) == node
+    assert (f"count as {node[0]} of {node[1]}" in step.hosts_said) == (nodes > 1)

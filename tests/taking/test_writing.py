@@ -90,7 +90,7 @@ def job_of(chosen: dict[str, Any]) -> JobToWrite | None:
     except ValueError:
         return None  # such a job cannot be
     name = step.model.name if "=" not in step.model.name else ""
-    return JobToWrite(setup=step.setup, model=name, dtype=step.dtype)
+    return JobToWrite(setup=step.setup, parallel=step.launched, model=name, dtype=step.dtype)
 
 
 def said(setup: TrainingSetup, dtype: str) -> dict[str, object]:

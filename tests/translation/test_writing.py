@@ -18,12 +18,13 @@ PROGRAM = """
 import fs from "node:fs";
 import { jobOf } from "./assets/javascripts/engine/job.js";
 import { record } from "./assets/javascripts/engine/records.js";
+import { layout_of } from "./assets/javascripts/scenarios/options/setup_of.js";
 import { write_job } from "./assets/javascripts/scenarios/writing/writers.js";
 import { JobToWrite } from "./assets/javascripts/scenarios/writing/written.js";
 const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 function written([software, choices]) {
-  const { setup, model, dtype } = jobOf(catalog, choices);
-  const job = record(JobToWrite, { setup, model, dtype });
+  const { given, setup, model, dtype } = jobOf(catalog, choices);
+  const job = record(JobToWrite, { setup, parallel: layout_of(given), model, dtype });
   const { text, refused, left_out } = write_job(software, job);
   return { text, refused, left_out: Object.fromEntries(left_out) };
 }

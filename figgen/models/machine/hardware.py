@@ -18,6 +18,7 @@ class Chip:
 
     Bandwidths are per direction, and a latency is that of one step of a ring. The two numbers of
     its memory are None if unknown; without a `scale_up_domain`, nodes may be of any width.
+    `host_gpus` are those of one host if several hosts share a domain, else 0.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Chip:
     scale_up_bandwidth_bytes_per_s: float
     scale_up_latency_s: float
     scale_up_domain: int | None = None
+    host_gpus: int = 0
 
     def peak_flops_per_s(self, dtype: str) -> float:
         """Return the dense peak in a number format, FLOP/s. Raises InputError if there is none."""

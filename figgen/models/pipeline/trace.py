@@ -31,8 +31,15 @@ class Durations:
     overlapped_pair: PerStage | None = None
 
     def __post_init__(self) -> None:
-        for name in ("forward", "backward_input", "backward_weight", "latency", "overlapped_pair"):
-            value = getattr(self, name)
+        # By name, `getattr` would print every method for the pages.
+        durations: tuple[tuple[str, PerStage | None], ...] = (
+            ("forward", self.forward),
+            ("backward_input", self.backward_input),
+            ("backward_weight", self.backward_weight),
+            ("latency", self.latency),
+            ("overlapped_pair", self.overlapped_pair),
+        )
+        for name, value in durations:
             if value is None:
                 continue
             times = value if isinstance(value, tuple) else (value,)

@@ -9,6 +9,7 @@ from figgen import catalog
 from figgen.errors import InputError
 from figgen.lookups import remembered
 from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.host_words import hosts_words
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.setup.training_setup import TrainingSetup
@@ -56,6 +57,7 @@ _ASSUMABLE = frozenset(
 class TrainingStep:
     """A step as configured, its hardware, and the options whose values are not published.
 
+    `launched` is the layout on nodes as requested, of which several can count as one in `setup`.
     `hardware` gives the accelerator and the link as requested, by name or file, and `measured` the
     rates that replace their datasheets. `given` are the options that were chosen over a preset or a
     run, and "layout" for its sizes.
@@ -65,6 +67,7 @@ class TrainingStep:
     title: str
     run: catalog.Run | None
     model: catalog.Model | OwnModel
+    launched: ParallelLayout
     setup: TrainingSetup
     accelerator: catalog.Accelerator
     nic: catalog.Link
@@ -90,10 +93,17 @@ class TrainingStep:
     @property
     def _known_cluster(self) -> Cluster:
         """The cluster with latencies from datasheets or measurements."""
-        width = self.setup.parallel.gpus_per_node
+        width = self.launched.gpus_per_node
         measured = self.measured.known if self.measured else None
         chip, network = catalog.chip_of(self.accelerator), catalog.network_of(self.nic)
         return known_cluster(chip, network, self.dtype, width, measured)
+
+    @property
+    def hosts_said(self) -> str:
+        """What the requested nodes count as, or "" where there is only one way to count."""
+        nodes, width = self.launched.nodes, self.launched.gpus_per_node
+        chip = catalog.chip_of(self.accelerator)
+        return hosts_words(nodes, width, self.setup.parallel.nodes, chip)
 
     @property
     def estimate(self) -> StepEstimate:
@@ -113,6 +123,7 @@ class TrainingStep:
             self.run.name if self.run else "", self.measured.text if self.measured else "",
             self.chosen_efficiency, self.time_factor,
             (self._known_cluster, self.cluster) if self.own_latencies else None,
+            self.launched.gpus_per_node,
         )  # fmt: skip
 
     @property
@@ -217,7 +228,10 @@ def resolve(asked: Scenario) -> TrainingStep:
         title=base.run.title if base.run else model.title,
         run=base.run,
         model=model,
-        setup=setup_of(model.shape, values, memory_of(str(values["software"]))),
+        launched=parallel,
+        setup=setup_of(
+            model.shape, values, memory_of(str(values["software"])), catalog.chip_of(chip)
+        ),
         accelerator=chip,
         nic=nic,
         hardware=hardware,
@@ -235,8 +249,20 @@ def resolve(asked: Scenario) -> TrainingStep:
 
 @remembered(256)
 def resolve_layout(asked: Scenario) -> ParallelLayout:
-    """Return only the layout, which needs neither a model nor a network."""
-    return layout_of(completed(base_of(asked).values | dict(asked.chosen), "layout"))
+    """Return only the layout on nodes as requested, which needs neither a model nor a network."""
+    return layout_of(_layout_values(asked))
+
+
+def hosts_apart(asked: Scenario) -> str:
+    """Return what the nodes of a layout count as where no step is asked for; see `hosts_words`."""
+    values = _layout_values(asked)
+    nodes, width = int(str(values["nodes"])), int(str(values["gpus_per_node"]))
+    chip = catalog.chip_of(named_accelerator(str(values["accelerator"])))
+    return hosts_words(nodes, width, nodes, chip)
+
+
+def _layout_values(asked: Scenario) -> dict[str, Value]:
+    return completed(base_of(asked).values | dict(asked.chosen), "layout")
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,15 @@ _ALL = (
         key="gpus",
     ),
     Option(
+        name="join_hosts",
+        kind="switch",
+        group="hardware",
+        label="Hosts of a rack or pod share its fast links",
+        default=True,
+        hint="nodes no wider than a tray or a machine count as one up to the chip's domain",
+        key="join",
+    ),
+    Option(
         name="accelerator",
         kind="choice",
         group="hardware",

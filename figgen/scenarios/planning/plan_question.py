@@ -10,6 +10,7 @@ from typing import Any
 from figgen import catalog
 from figgen.catalog.residuals import Residuals
 from figgen.errors import InputError, check_size
+from figgen.models.machine.host_words import hosts_words
 from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.plan import PlannedJob
 from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
@@ -28,7 +29,7 @@ from figgen.scenarios.options.option_values import SMALL
 from figgen.scenarios.options.own_model import OwnModel
 from figgen.scenarios.options.resolve import base_of, completed, resolve
 from figgen.scenarios.options.scenario import Scenario
-from figgen.scenarios.options.setup_of import setup_of
+from figgen.scenarios.options.setup_of import joined_layout, setup_of
 from figgen.scenarios.runs.classes import residuals_of
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.machine_rates import MeasuredRates, read_rates
@@ -77,6 +78,13 @@ class PlanQuestion:
         """The errors of past predictions for this class of jobs."""
         return residuals_of(self.run, tuned=self.job.setup.lora_rank is not None)
 
+    def hosts_said(self, nodes: int | None = None) -> str:
+        """Return what nodes count as, those of the job or so many; "" where there is no choice."""
+        values, chip = undivided(self.values), catalog.chip_of(self.accelerator)
+        values |= {} if nodes is None else {"nodes": nodes}
+        counted = joined_layout(values, chip).nodes
+        return hosts_words(values["nodes"], values["gpus_per_node"], counted, chip)
+
     @property
     def interval(self) -> tuple[float, float]:
         """Factors of a layout's predicted time that bound eight in ten measured times.
@@ -108,15 +116,17 @@ def plan_question(
     chip = named_accelerator(str(values["accelerator"]))
     nic = named_link(str(values["nic"]))
     measured = read_rates(str(values["measured"])) if values["measured"] else None
-    setup = setup_of(model.shape, undivided(values), memory_of(str(values["software"])))
-    run = described(setup, chip, nic, str(values["dtype"]), str(values["software"]))
+    undone, software = undivided(values), str(values["software"])
+    setup = setup_of(model.shape, undone, memory_of(software), catalog.chip_of(chip))
+    width = undone["gpus_per_node"]
+    run = described(setup, chip, nic, str(values["dtype"]), software, gpus_per_host=width)
     latencies = None
     if own := own_latencies_of(values):
         known = known_cluster(
             catalog.chip_of(chip),
             catalog.network_of(nic),
             str(values["dtype"]),
-            setup.parallel.gpus_per_node,
+            width,
             measured.known if measured else None,
         )
         latencies = known, changed_cluster(known, own)

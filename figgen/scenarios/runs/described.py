@@ -15,9 +15,10 @@ from figgen.scenarios.runs.names import DTYPE_OF
 class DescribedRun:
     """A run with everything that determines its time, and what its source measured.
 
-    `gpus_per_node` is the part of a scale-up domain that the run fills. `number_format` is the
-    recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its matmuls have.
-    `layers_per_stage` is empty if layers are spread evenly; `mtp_layers` modules of multi-token
+    `gpus_per_node` is the part of a scale-up domain that the run fills, `gpus_per_host` that of a
+    host, which shares its network (None: a host is a whole node). `number_format` is the recipe
+    ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its matmuls have. `layers_per_stage` is
+    empty if layers are spread evenly; `mtp_layers` modules of multi-token
     prediction are next to the head. `step_time_s` and `peak_memory_bytes` are measured, or None if
     the source does not give them.
 
@@ -91,6 +92,13 @@ class DescribedRun:
     shape_padding: bool | None = None
     fused_optimizer: bool | None = None
     fused_loss: str = ""
+    gpus_per_host: int | None = None
+
+    @property
+    def network_bytes_per_s(self) -> float:
+        """Bandwidth of the network for a GPU, B/s."""
+        sharing = self.gpus_per_host or self.gpus_per_node if self.network.per == "node" else 1
+        return self.network.bandwidth_bytes_per_s / sharing
 
     @property
     def dtype(self) -> str:

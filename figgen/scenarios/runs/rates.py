@@ -203,8 +203,7 @@ def _fused_loss(run: DescribedRun) -> str:
 def _link_terms(run: DescribedRun, family: str) -> Terms:
     """Return the bandwidths, in bytes per second, inside a node and between nodes."""
     near = run.accelerator.scale_up_bandwidth_bytes_per_s
-    sharing = run.gpus_per_node if run.network.per == "node" else 1
-    network = run.network.bandwidth_bytes_per_s / sharing
+    network = run.network_bytes_per_s
     share = "efa" if is_efa(run.network.name) else family
     return {
         "scale_up_bytes_per_s": (near, ("scale_up_share.all",)),
@@ -391,8 +390,7 @@ def _optimizer(run: DescribedRun, family: str) -> tuple[float, tuple[str, ...]]:
 
 def attained(run: DescribedRun, said: GivenRates = NOTHING_GIVEN) -> Attained:
     """Return what the run attains by the constants of the catalog and what a reader gives."""
-    sharing = run.gpus_per_node if run.network.per == "node" else 1
-    network = run.network.bandwidth_bytes_per_s / sharing
+    network = run.network_bytes_per_s
     return attained_of(rate_row(run), run.shape.head_dim, run.network.name, network, said)
 
 

@@ -25,6 +25,7 @@ def described(
     dtype: str,
     software: str,
     name: str = "",
+    gpus_per_host: int | None = None,
 ) -> DescribedRun:
     """Return a step as a run without a measured time."""
     framework, version, recipe = read_software(software)
@@ -39,6 +40,7 @@ def described(
         accelerator=accelerator,
         network=nic,
         gpus=parallel.world_size, gpus_per_node=parallel.gpus_per_node,
+        gpus_per_host=gpus_per_host,
         tp=parallel.tp, cp=parallel.cp, pp=parallel.pp, ep=parallel.ep, etp=parallel.etp,
         schedule=setup.schedule,
         virtual_stages=chunks,
@@ -76,13 +78,15 @@ def predicted(
     compute_efficiency: float | None = None,
     time_factor: float | None = None,
     latencies: tuple[Cluster, Cluster] | None = None,
+    gpus_per_host: int | None = None,
 ) -> PredictedStep:
     """Return the predicted time of a step and its interval.
 
-    `measured` is a text or a file for `read_rates`; the other keywords are fields of `GivenRates`.
+    `measured` is a text or a file for `read_rates`. `gpus_per_host` is a field of `DescribedRun`,
+    the other keywords are fields of `GivenRates`.
     """
     chip, nic = named_accelerator(accelerator_name), named_link(nic_name)
-    run = described(setup, chip, nic, dtype, software, name)
+    run = described(setup, chip, nic, dtype, software, name, gpus_per_host)
     rates = read_rates(measured).known if measured else None
     said = GivenRates(
         measured=rates,

@@ -18,9 +18,6 @@ from figgen.scenarios.texts.entry import Entry, is_whole, normal
 USUAL_WIDTH = 8
 """Default GPUs per node."""
 
-DOMAINS = {"gb300-nvl72": 72, "gb200-nvl72": 72, "tpu-v5p": 8960, "tpu-v5e": 256}
-"""Chips that share fast links, where a server has fewer: 18 trays of four GPUs, a pod of TPUs."""
-
 CHIPS = (
     ("gb300", "gb300-nvl72"), ("gb200", "gb200-nvl72"), ("b300", "b300-sxm-hgx"),
     ("b200", "b200-sxm-hgx"), ("h200", "h200-sxm-141gb"), ("h800", "h800-sxm-80gb"),
@@ -302,9 +299,6 @@ def _assume_cluster(given: Given) -> None:
     world = axes_product(given) * replicas
     nodes = value_of(given, "nodes", 0)
     width = value_of(given, "gpus_per_node", 0)
-    if nodes > 1 and width:
-        _join_trays(given, nodes, width)
-        return
     if world and not nodes and not width:
         width = _usual_width(given, world)
         if world % width == 0:
@@ -329,28 +323,12 @@ def _assume_cluster(given: Given) -> None:
         assume(given, "gpus_per_node", 1, "torchrun's default")
 
 
-def _join_trays(given: Given, nodes: int, width: int) -> None:
-    """Merge the hosts of a rack into one node, if their GPUs share NVLink.
-
-    A node is the set of GPUs that share NVLink.
-    """
-    domain = _usual_width(given, nodes * width)
-    racks = "nvl" in str(given.taken.get("accelerator", ""))
-    if racks and domain > width and (nodes * width) % domain == 0:
-        given.notes.append(
-            f"{domain // width} hosts of {width} GPUs share NVLink in a rack; using them as one "
-            f"node of {domain} GPUs"
-        )
-        take(given, "nodes", nodes * width // domain)
-        take(given, "gpus_per_node", domain)
-
-
 def _usual_width(given: Given, world: int) -> int:
-    """Return the default width of a node: a server, or a rack's NVLink domain.
+    """Return the default width of a node: a server, or the domain of a rack or a pod.
 
     If the GPUs do not fill the domain evenly, it is the widest power of two that divides them.
     """
-    width = DOMAINS.get(str(given.taken.get("accelerator", "")), USUAL_WIDTH)
+    width = given.domains.get(str(given.taken.get("accelerator", "")), USUAL_WIDTH)
     if world <= width:
         return world
     if width > USUAL_WIDTH and world % width:

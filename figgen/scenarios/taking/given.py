@@ -30,7 +30,7 @@ class Given:
     `taken` are values of a job's options under their own names, `assumed` defaults of the framework
     or of this reader, `because` the reasons for them where they are not the framework's defaults,
     and `asked` variables that the user has to fill in. `heeded` are the settings that were used;
-    `notes` are for the reader.
+    `notes` are for the reader, and `domains` are those of `OwnNames`.
     """
 
     entries: list[Entry]
@@ -41,6 +41,7 @@ class Given:
     asked: list[str] = field(default_factory=list)
     heeded: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    domains: dict[str, int] = field(default_factory=dict)
 
 
 def sorted_entries(entries: list[Entry]) -> Given:

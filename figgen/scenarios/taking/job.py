@@ -78,6 +78,7 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
             expected="a launch script, a configuration or a log of training",
             got=text.strip()[:60],
         )
+    given.domains = names.domains
     dialect = dialect_of(entries, kind)
     take_cluster(given)
     take_layout(given, dialect)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from figgen.scenarios.architectures.sizes import missing_sizes
-from figgen.scenarios.taking.cluster import DOMAINS
 from figgen.scenarios.taking.given import FOLLOWS
 from figgen.scenarios.taking.job import TakenJob
 from figgen.scenarios.taking.named import Sizes, name_of_sizes, other_sizes
@@ -90,8 +89,8 @@ def _open(known: Values, names: OwnNames, models: dict[str, Sizes]) -> Values:
         if option not in known and _matters(option, known, names):
             found[option] = value
     if "gpus_per_node" in found:
-        chip = str(known.get("accelerator", ""))
-        found["gpus_per_node"] = DOMAINS.get(chip, found["gpus_per_node"])
+        chip, usual = str(known.get("accelerator", "")), found["gpus_per_node"]
+        found["gpus_per_node"] = names.domains.get(chip, usual)
     schedule = str(known.get("schedule", found.get("schedule", "")))
     if "chunks" not in known and schedule in names.chunks:
         found["chunks"] = names.chunks[schedule]

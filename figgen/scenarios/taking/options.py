@@ -85,16 +85,25 @@ def own_names() -> OwnNames:
         chunks=USUAL_CHUNKS,
         sequence=USUAL_SEQUENCE,
         matters_with={**{name: (axis,) for name, axis in MATTERS_WITH.items()}, **BESIDE},
+        domains={
+            chip.name: chip.scale_up_domain
+            for chip in catalog.ACCELERATORS.values()
+            if chip.host_gpus
+        },
     )
 
 
 def _usual() -> dict[str, int | str | bool]:
-    """Return the defaults of options, except where the value follows from other options."""
+    """Return the defaults of options, except where the value follows from other options.
+
+    What is assumed of hosts that share fast links is said with the step.
+    """
     found: dict[str, int | str | bool] = {
         option.name: int(option.default) if isinstance(option.default, float) else option.default
         for option in OPTIONS.values()
         if isinstance(option.default, int | float | str) and option.kind != "quantity"
     }
+    del found["join_hosts"]
     return {
         "gpus_per_node": catalog.ACCELERATORS[str(found["accelerator"])].scale_up_domain,
         **found,

@@ -17,7 +17,8 @@ class OwnNames:
     that turn a switch on. `keys` maps keys in addresses to options, and `units` holds the units
     that addresses omit. `usual` are the values of options that are left out, `chunks` those of each
     schedule and `sequence` that of a model known by its sizes; options in `matters_with` have an
-    effect only if one of these is set, too.
+    effect only if one of these is set, too. `domains` has the GPUs of a scale-up domain, of
+    chips whose domain has several hosts.
     """
 
     flags: dict[str, str]
@@ -29,6 +30,7 @@ class OwnNames:
     chunks: dict[str, int]
     sequence: int
     matters_with: dict[str, tuple[str, ...]]
+    domains: dict[str, int]
 
 
 Found = tuple[dict[str, int | str | bool], list[str], list[str]]

@@ -17,6 +17,9 @@ from figgen.models.step.newton_schulz import busiest_flops
 from figgen.models.step.stage_time import StageTime
 from figgen.models.step.step import StepEstimate, needed_utilisation
 
+SIZES = ("nodes", "gpus_per_node", "tp", "cp", "dp", "pp", "ep", "etp", "edp")
+"""Sizes of a layout; hosts that share fast links count as one node."""
+
 LIKELY_DIGITS = 9
 """Digits of a probability that are shown; further digits depend on the system's C library."""
 
@@ -27,7 +30,7 @@ def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:
     return {
         "model": name,
         "world_size": parallel.world_size,
-        **{axis: getattr(parallel, axis) for axis in ("tp", "cp", "dp", "pp", "ep", "etp", "edp")},
+        **{name: getattr(parallel, name) for name in SIZES},
         "schedule": setup.schedule,
         "microbatches": setup.microbatches,
         "microbatch_size": setup.microbatch_size,

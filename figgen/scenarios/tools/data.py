@@ -199,6 +199,7 @@ def _accelerator(found: catalog.Accelerator) -> dict[str, Any]:
         "scale_up": found.scale_up.name,
         "scale_up_bandwidth_bytes_per_s": found.scale_up_bandwidth_bytes_per_s,
         "scale_up_domain": found.scale_up_domain,
+        **({} if found.host_gpus is None else {"host_gpus": found.host_gpus}),
         **({} if step is None else {"scale_up_latency_s": step.value}),
     }
 

@@ -245,12 +245,12 @@ def untimed_job(catalog: ServedCatalog, choices: Mapping[str, Any]) -> UntimedJo
     given: dict[str, Any] = {**usual_options(catalog), **choices}
     model, entry = named("model", given["model"], catalog.models)
     _, framework = named("software", given["software"], catalog.software)
-    setup = setup_of(served_shape(entry), given, framework)
-    dtype, width = str(given["dtype"]), setup.parallel.gpus_per_node
+    dtype = str(given["dtype"])
     chip = served_chip(catalog, given["accelerator"], dtype)
+    setup = setup_of(served_shape(entry), given, framework, chip)
     network = served_network(catalog, given["nic"])
     measured = None if given["measured"] is None else read_line(given["measured"])
-    known = known_cluster(chip, network, dtype, width, measured)
+    known = known_cluster(chip, network, dtype, given["gpus_per_node"], measured)
     return UntimedJob(
         catalog=catalog,
         given=given,

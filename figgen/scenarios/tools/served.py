@@ -76,6 +76,7 @@ def served_chip(catalog: ServedCatalog, wanted: Any, dtype: str) -> Chip:
         scale_up_bandwidth_bytes_per_s=entry["scale_up_bandwidth_bytes_per_s"],
         scale_up_latency_s=entry.get("scale_up_latency_s", usual_s),
         scale_up_domain=entry.get("scale_up_domain"),
+        host_gpus=entry.get("host_gpus", 0),
     )
 
 

@@ -12,18 +12,14 @@ from figgen.models.setup.training_setup import TrainingSetup
 class JobToWrite:
     """A job for which a file is written.
 
-    `model` is its name in the catalog, or "" if it has none, and `dtype` the number format of
-    matmuls.
+    `parallel` is the layout on the nodes that a launcher starts, `model` the name in the catalog,
+    or "" if it has none, and `dtype` the number format of matmuls.
     """
 
     setup: TrainingSetup
+    parallel: ParallelLayout
     model: str
     dtype: str
-
-    @property
-    def parallel(self) -> ParallelLayout:
-        """The layout of the job's ranks."""
-        return self.setup.parallel
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,13 +2,22 @@
 
 import { catalog } from "../catalog.js";
 import { grouped, InputError } from "../engine/errors.js";
+import { hosts_words } from "../models/machine/host_words.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
 import { plural } from "./map_groups.js";
 import { differences, read_hosts } from "../scenarios/taking/hosts.js";
 import { modelFile } from "./model_file.js";
-import { askFor, knownOf, takeText, takenRows, told } from "./taken.js";
+import { askFor, knownOf, takeText, takenRows as rowsOf, told } from "./taken.js";
 
-export { askFor, takenRows, told };
+export { askFor, told };
+
+/** What was read, as rows of a kind and a sentence, and whether nodes share fast links, of which the map knows nothing. */
+export function takenRows(found) {
+  const { nodes, gpus_per_node: gpus, accelerator } = knownOf(found);
+  const chip = catalog.accelerators[accelerator];
+  const said = nodes && gpus && chip?.host_gpus ? hosts_words(nodes, gpus, nodes, chip) : "";
+  return [...rowsOf(found), ...(said ? [["warning", `${said}.`]] : [])];
+}
 
 const SIZES = { nodes: "nodes", gpus_per_node: "gpus", tp: "tp", cp: "cp", ep: "ep", etp: "etp", pp: "pp", order: "order" };
 const USUAL = { tp: 1, cp: 1, ep: 1, etp: null, pp: 1, dp: null, order: "megatron" };

@@ -27,7 +27,8 @@ async function build(root, signal, catalog) {
   // an invalid second one is left in the form to be corrected.
   // A state is never changed, only replaced.
   const known = new WeakMap();
-  const computed = (state) => known.get(state) ?? known.set(state, evaluate(catalog, state)).get(state);
+  const evaluated = (state, base) => evaluate(catalog, state, base);
+  const computed = (state) => known.get(state) ?? known.set(state, evaluated(state)).get(state);
   const isBad = (state) => state && computed(state).error;
   await pause(signal);
   const refused = isBad(a) ? [computed(a)] : [];
@@ -53,9 +54,9 @@ async function build(root, signal, catalog) {
     brought.forget();
     restart(state);
   };
-  const chooseSmall = (changes) => changeAll({ ...first, ...changes, preset: "" });
+  const chooseSmall = (changes) => changeAll({ ...first, ...changes });
   const choosePreset = (name) =>
-    changeAll(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : { ...first, preset: "" });
+    changeAll(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : first);
 
   const isUntouched = (state) => queryOf(schema, catalog, state) === (state.preset && `preset=${state.preset}`);
   const publishedOf = (state) => (state.preset && isUntouched(state) ? publishedBy(catalog.presets[state.preset]) : null);
@@ -144,7 +145,7 @@ async function build(root, signal, catalog) {
   const said = el("div", { class: "modeler-messages" });
   // Judges a measured speed, on request.
   let verdict = null;
-  const plainly = (changes) => evaluate(catalog, { ...states()[at], factor: null, ...changes });
+  const plainly = (changes) => evaluated({ ...states()[at], factor: null, ...changes });
   const ask = async () => (verdict ??= import("./modeler_verdict.js").then(({ verdictBox }) => verdictBox(judged, catalog, plainly)));
   const judged = el("details", { class: "tool-asked", id: "is-my-number-good", on: { toggle: ask } }, el("summary", {}, "Is my number good?"));
   const shown = results({
@@ -152,7 +153,7 @@ async function build(root, signal, catalog) {
     say,
     choose,
     apply: change,
-    evaluate: (state, base) => evaluate(catalog, state, base),
+    evaluate: evaluated,
     catalog,
   });
   await pause(signal);
@@ -190,11 +191,10 @@ async function build(root, signal, catalog) {
   }
 
   async function showMessages() {
-    const quiet = () => !(problems.length || bad.found.size || refused.length || found[at].error);
-    if (quiet()) return said.replaceChildren();
+    const { error, job } = found[at];
+    if (!(problems.length || bad.found.size || refused.length || error || job.chip.host_gpus)) return said.replaceChildren();
     const { messages } = await import("./modeler_messages.js");
     await released();
-    if (quiet()) return;
     said.replaceChildren(
       ...messages({
         schema,
@@ -204,7 +204,7 @@ async function build(root, signal, catalog) {
         bad,
         alone: shown.alone(),
         apply: (changes, index) => (index === undefined ? apply(changes) : change(changes, index)),
-        evaluate: (state, base) => evaluate(catalog, state, base),
+        evaluate: evaluated,
       }),
     );
   }

@@ -48,6 +48,7 @@ const MORE = {
   sequence: { derived: ({ setup }) => setup.sequence },
   scale_up_latency_s: { derived: ({ cluster }) => microseconds(cluster.scale_up_latency_s) },
   network_latency_s: { derived: ({ cluster }) => microseconds(cluster.network_latency_s) },
+  join_hosts: { shows: (state, catalog) => catalog.accelerators[state.chip]?.host_gpus },
   ep: { shows: (state, all) => mixture(state, all) || state.ep > 1 },
   etp: { shows: (state, all) => mixture(state, all) || state.etp !== null, empty: "auto" },
   schedule: { shows: (state) => state.pp > 1 || state.schedule !== "1f1b" },
@@ -68,15 +69,13 @@ const LAST = { model: "Own shape …", accelerator: "Own numbers …", nic: "Own
 
 function fieldOf(option, catalog) {
   const { name, key, label, kind, hint, unit, choices, required, default: usual, low } = option;
-  const about = { key, label: unit ? `${label}, ${unit}` : label, hint, option: name };
+  const last = LAST[name]; // its hint is about the command line, which reads files
+  const about = { key, label: unit ? `${label}, ${unit}` : label, hint: last ? null : hint, option: name };
   const more = MORE[name] ?? {};
   if (kind === "switch") return { ...about, kind: "check", wide: true, ...more };
   if (choices) {
     const options = name === "nic" ? choices.map(([link, words]) => [link, rated(words, catalog.links[link])]) : choices;
-    const last = LAST[name] ? [[OWN, LAST[name]]] : [];
-    // Options only of the command line, which reads files.
-    if (LAST[name]) about.hint = null;
-    return { ...about, kind: "select", options: [...options, ...last], wide: true, ...more };
+    return { ...about, kind: "select", options: last ? [...options, [OWN, last]] : options, wide: true, ...more };
   }
   if (kind === "whole") return { ...about, kind: (required || usual === low) ? "size" : "whole", ...more };
   return { ...about, kind: kind === "counts" ? "whole" : "number", ...more };

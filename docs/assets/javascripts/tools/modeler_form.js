@@ -37,7 +37,7 @@ export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1
         onChange({ [key]: value });
       },
       onBad(expected, nearest) {
-        const typed = input.value.trim(), label = labelOf(groups, key);
+        const typed = input.value.trim(), { label } = controls.get(key);
         input.setAttribute("aria-invalid", "true");
         onBad(key, `${label}: expected ${expected}${typed === "" ? "" : `, not “${typed.slice(0, 40)}”`}`,
           nearest.map((near) => [`${label} ${plainNumber(near)}`, { [key]: near }]));
@@ -52,25 +52,22 @@ export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1
   return {
     form,
     sync(state, found, held = null, hold = false, refused = false) {
-      const input = refused && controls.get("global_batch").input;
-      const typed = input && input.getAttribute("aria-invalid") && input.value;
-      sync(groups, controls, catalog, state, found, held);
+      const { input } = controls.get("global_batch");
+      const typed = refused && input.getAttribute("aria-invalid") && input.value;
+      sync(groups, controls, catalog, state, found, held, hold);
       if (typed) {
         input.value = typed;
         accept("global_batch", input);
       }
-      if (controls.has("hold")) controls.get("hold").input.checked = hold;
     },
   };
 }
-
-const labelOf = (groups, key) => groups.flatMap(({ fields }) => fields).find((one) => one.key === key).label;
 
 // A closed group summarizes its contents; on a phone, all but the first start closed.
 function groupBox({ title, open, always, nodes, fields }, controls, accept, onChange) {
   const made = fields.map((one) => {
     const control = controlOf(one, accept, onChange);
-    controls.set(one.key, control);
+    controls.set(one.key, { ...control, label: one.label });
     if (one.wide) control.box.classList.add("tool-wide");
     return control.box;
   });
@@ -173,14 +170,14 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
   return { box, input };
 }
 
-function sync(groups, controls, catalog, state, found, held) {
+function sync(groups, controls, catalog, state, found, held, hold) {
   for (const { title, says, fields } of groups) {
     for (const { key, kind, shows, derived } of fields) {
       const { box, input } = controls.get(key);
       box.hidden = shows ? !shows(state, catalog) : false;
       if (kind === "check") input.checked = state[key];
       else if (kind === "file") controls.get(key).forget.hidden = !state[key];
-      else if (kind === "hold") continue;
+      else if (kind === "hold") input.checked = hold;
       else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
       else if (kind === "step") { if (found.step) fill(input, state.factor === null ? "" : written(Number(stepOf(found).toPrecision(6)))); }
       else if (kind === "batch") fill(input, written(found.setup ? found.setup.global_batch : held));

@@ -3,6 +3,7 @@
 
 import { button, el, released } from "./dom.js";
 import { changesText } from "./changes.js";
+import { hosts_words } from "../models/machine/host_words.js";
 import { plainNumber } from "./quantities.js";
 
 /** Messages of the address, of the fields and of the engine. */
@@ -59,6 +60,11 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
         nearest(schema, found, works, (changes) => apply(changes)),
       ),
     );
+  }
+  if (found?.job) {
+    const { state: { nodes, gpus }, setup: { parallel }, job: { chip } } = found;
+    const text = hosts_words(nodes, gpus, parallel.nodes, chip);
+    if (text) shown.push(message(parallel.nodes < nodes ? "is-plain" : "is-warning", `${text}.`));
   }
   return shown;
 }

@@ -269,7 +269,7 @@ async function build(root, signal, catalog) {
       head(el("strong", {}, nameOf(fastest)), ` takes ${seconds(fastest.step_s)} (${within}), ${percent(fastest.mfu)} ${MFU_LABEL}, ${bytes(fastest.memory_bytes)} of the fullest GPU.${likely}`);
       lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals (${interval_of}) overlap.`));
     } else head(`No layout fits: the smallest needs ${bytes(least_bytes)}, and up to ${bytes(found.most_bytes)} fit with a chance of ${plainNumber(found.asked.chance, 3)}%. Use more nodes, or fix fewer sizes.`);
-    if (found.reached) lines.push(note(`Nobody has timed your accelerator: we assume that matmuls reach ${percent(found.reached)} of its peak. Measure it with measure.py.`));
+    lines.push(...found.notes.map(note));
     if (found.asked.factor) lines.push(note(`All times are ${plainNumber(found.asked.factor, 3)} × the prediction, as you asked; intervals are for layouts other than the one you measured.`));
     if (found.asked.measured) lines.push(note("Uses the rates that measure.py measured."));
     answer.replaceChildren(...lines, ...(reasons.length ? [el("details", { class: "modeler-more" }, el("summary", {}, "Why other layouts don't fit"), el("ul", {}, reasons))] : []));

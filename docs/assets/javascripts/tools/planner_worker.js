@@ -3,6 +3,7 @@
 import { InputError } from "../engine/errors.js";
 import { servedBy } from "../engine/job.js";
 import { mapped, plain } from "../engine/records.js";
+import { hosts_words } from "../models/machine/host_words.js";
 import { front, other_layout_interval, same_as_best } from "../models/planner/ranking.js";
 import { checkpoint_bytes_of } from "../models/planner/saving.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
@@ -52,14 +53,18 @@ addEventListener("message", async ({ data: { catalog, choices: given, search, qu
     const fastest = Array.from({ length: Math.min(SHOWN, fitting) }, (_, place) => full(place));
     const meshes = [...found.meshes].slice(0, SHOWN).map(([place, variants]) => ({ ...full(place), place: place + 1, variants }));
     const ends = front(found).map(full);
-    const guessed = accelerator === "own" && !measured;
+    const said = hosts_words(choices.nodes, choices.gpus_per_node, about.setup.parallel.nodes, about.chip);
+    const notes = said ? [`${said}.`] : [];
+    if (accelerator === "own" && !measured) {
+      const reached = ((100 * job.attained.matmul_flops_per_s) / cluster.peak_flops_per_s).toFixed(1);
+      notes.push(`Nobody has timed your accelerator: we assume that matmuls reach ${reached}% of its peak. Measure it with measure.py.`);
+    }
     postMessage({ found: {
       layouts, fitting, refused: plain(refused), least_bytes, best: fastest, meshes, front: ends,
       told: same_as_best(found, ...residuals), interval_of, residuals, global_batch,
       interval: about.given.get("time_factor") === null ? residuals : other_layout_interval(...residuals),
       batch_assumed, capacity_bytes, most_bytes: job.most_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
-      reached: guessed ? job.attained.matmul_flops_per_s / cluster.peak_flops_per_s : null,
-      gpus, sequence, chip: accelerator, mixture: setup.shape.experts !== null, checkpoint_bytes: checkpoint_bytes_of(setup),
+      notes, gpus, sequence, chip: accelerator, mixture: setup.shape.experts !== null, checkpoint_bytes: checkpoint_bytes_of(setup),
     } });
   } catch (error) {
     if (!(error instanceof InputError)) return reportError(error);

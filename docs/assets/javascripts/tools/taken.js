@@ -12,8 +12,8 @@ import { button, el, field } from "./dom.js";
 const LONGEST = 65_536; // characters; launch scripts have a few thousand
 const mapOf = (object) => new Map(Object.entries(object));
 const named = (object) => new Map(Object.keys(object).map((name) => [name, object[name] || name.replaceAll("-", "_")]));
-const { flags, switches, on, keys, units, usual, chunks, sequence, matters_with: beside } = tables.names;
-const NAMES = new OwnNames(named(flags), mapOf(switches), on, named(keys), mapOf(units), mapOf(usual), mapOf(chunks), sequence, mapOf(beside));
+const { flags, switches, on, keys, units, usual, chunks, sequence, matters_with: beside, domains } = tables.names;
+const NAMES = new OwnNames(named(flags), mapOf(switches), on, named(keys), mapOf(units), mapOf(usual), mapOf(chunks), sequence, mapOf(beside), mapOf(domains));
 const [[, ...columns], ...rows] = tables.sizes;
 const MODELS = new Map(
   rows.map(([name, ...sizes]) => [name, new Map(columns.map((column, at) => [column, sizes[at]]))]),

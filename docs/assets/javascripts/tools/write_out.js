@@ -1,6 +1,7 @@
 // The file that starts a job, for each framework, by the command line's writers.
 
 import { record } from "../engine/records.js";
+import { layout_of } from "../scenarios/options/setup_of.js";
 import { FILES, LABELS, write_job } from "../scenarios/writing/writers.js";
 import { JobToWrite } from "../scenarios/writing/written.js";
 import { button, el } from "./dom.js";
@@ -8,8 +9,8 @@ import { copyText, download, showCommand } from "./files.js";
 import { OWN } from "./modeler_options.js";
 
 /** The output of `figgen write` for a job of the engine: { text, refused, left_out }, the last as pairs. */
-export function fileOf(software, { setup, model, dtype }) {
-  const job = record(JobToWrite, { setup, model: model === OWN ? "" : model, dtype });
+export function fileOf(software, { given, setup, model, dtype }) {
+  const job = record(JobToWrite, { setup, parallel: layout_of(given), model: model === OWN ? "" : model, dtype });
   const { text, refused, left_out } = write_job(software, job);
   return { text, refused, left_out: [...left_out] };
 }
