@@ -1,7 +1,7 @@
 """Runs Python commands in forks of a process that has imported the host and the press already.
 
-Those imports, and matplotlib's for the shapes of markers, take nine tenths of a small build, which
-hundreds of commands of tests would repeat.
+Those imports, and matplotlib's for the shapes of markers, take much of a small build, and hundreds
+of commands of tests would repeat them.
 Nothing of a site's subject is imported, so every command registers its own. A command that tests
 imports, hash seeds or another host has to start an interpreter of its own.
 """

@@ -6,6 +6,7 @@ import random
 import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
@@ -13,14 +14,16 @@ from playwright.sync_api import Page, Request, expect
 
 from figgen.catalog.interruptions import interruption, interruptions
 from figgen.models.memory.fit_probability import chance_shown, fit_words
+from figgen.models.planner.ranking import layout_at
 from figgen.models.planner.saving import WAYS
 from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import plan_rows
-from figgen.scenarios.planning.planner import plan
+from figgen.scenarios.planning.planner import fastest, plan
 from figgen.scenarios.planning.sizing import sizing, wanted_of
+from figgen.units import format_quantity
 from tests.browser.engine import Ask
 from tests.browser.waits import Held, drawn
 from tests.scenarios.test_own_hardware import MINE
@@ -337,6 +340,22 @@ def test_the_next_steps_stand_below_the_answer(page: Page, site: str) -> None:
     expect(page.locator("#planner .plan-next .tool-code")).to_contain_text("torchrun")
     page.locator("#planner [name=nodes]").fill("2")
     expect(page.locator("#planner .plan-next .tool-code")).to_have_count(0)
+
+
+def test_a_large_search_shows_the_fastest_layout_before_it_has_counted_the_others(
+    page: Page, site: str
+) -> None:
+    job: dict[str, Any] = {"model": "mixtral-8x7b", "nodes": 16, "global_batch": 1024}
+    page.goto(f"{site}{PATH}?{urlencode(job)}")
+    sentence = page.locator("#planner .tool-sentence")
+    expect(sentence).to_contain_text("The other layouts are being counted.")
+    found = fastest(plan_question(scenario(**job))).found
+    expect(sentence).to_contain_text(f"takes {format_quantity(found.step_s[0], 's', 'time')}")
+    steps = page.get_by_role("group", name="With the fastest layout")
+    link = steps.get_by_role("link", name="Open in the modeler").get_attribute("href") or ""
+    sizes, layout = dict(parse_qsl(urlsplit(link).query)), asdict(layout_at(found, 0))
+    axes = ("tp", "cp", "pp", "ep")
+    assert [int(sizes.get(axis, 1)) for axis in axes] == [layout[axis] for axis in axes]
 
 
 def test_ticked_rows_are_compared_and_points_of_the_front_open(page: Page, site: str) -> None:

@@ -189,6 +189,7 @@ async function build(root, signal, catalog) {
         else { stop(); rest(); results.hidden = true; drawn = false; }
         return;
       }
+      if (data.early) return sized.hidden && tellEarly(data.early, asked);
       stop();
       rest();
       if (data.error) refused = data.error;
@@ -200,6 +201,16 @@ async function build(root, signal, catalog) {
   }
 
   // Shown before the others are counted; the rest of an earlier answer stays until then.
+  function tellEarly({ row, interval }, asked) {
+    answered.replaceChildren(...wordsOf(row, interval), " The other layouts are being counted.");
+    say(answered.textContent);
+    offer(ways(catalog, asked, row));
+  }
+  const offer = (found) => {
+    steps ??= import("./planner_next.js").then(({ nextSteps }) => nextSteps(next, catalog, say));
+    steps.then(({ show }) => show(found));
+  };
+
   function tellProgress({ done, of, layouts, fitting }) {
     progress.classList.remove("is-idle");
     bar.value = done / of;
@@ -219,8 +230,7 @@ async function build(root, signal, catalog) {
     found.meshRows = rows(found.meshes);
     found.frontRows = rows(found.front);
     if (fastest) tellJob(ways(catalog, given.asked, fastest, found).job);
-    steps ??= import("./planner_next.js").then(({ nextSteps }) => nextSteps(next, catalog, say));
-    steps.then(({ show }) => given === found && show(fastest ? waysOf(fastest, given) : null));
+    offer(fastest ? waysOf(fastest, given) : null);
     results.hidden = false;
     results.classList.remove("is-stale");
     const parts = [...results.querySelectorAll("section")];
@@ -254,6 +264,11 @@ async function build(root, signal, catalog) {
   watcher.observe(figure);
   signal.addEventListener("abort", () => watcher.disconnect());
 
+  function wordsOf(row, interval) {
+    const likely = row.chance === null ? "" : ` It ${fit_words(row.chance)}.`;
+    return [el("strong", {}, nameOf(row)), ` takes ${seconds(row.step_s)} (${span(...interval.map((factor) => row.step_s * factor))}), ${percent(row.mfu)} ${MFU_LABEL}, ${bytes(row.memory_bytes)} of the fullest GPU.${likely}`];
+  }
+
   function tellAnswer() {
     const { layouts, fitting, refused: why, least_bytes, told, global_batch, batch_assumed, sequence, interval_of, interval, took_s } = found;
     const batch = `${plainNumber(global_batch)} sequences of ${plainNumber(sequence)} tokens per step${batch_assumed ? " (assumed)" : ""}`;
@@ -264,9 +279,7 @@ async function build(root, signal, catalog) {
     const head = (...words) => (sized.hidden ? answered.replaceChildren(...words) : lines.unshift(el("p", { class: "plan-best" }, ...words)));
     if (fitting) {
       const [fastest] = found.rows;
-      const within = span(...interval.map((factor) => fastest.step_s * factor));
-      const likely = fastest.chance === null ? "" : ` It ${fit_words(fastest.chance)}.`;
-      head(el("strong", {}, nameOf(fastest)), ` takes ${seconds(fastest.step_s)} (${within}), ${percent(fastest.mfu)} ${MFU_LABEL}, ${bytes(fastest.memory_bytes)} of the fullest GPU.${likely}`);
+      head(...wordsOf(fastest, interval));
       lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals (${interval_of}) overlap.`));
     } else head(`No layout fits: the smallest needs ${bytes(least_bytes)}, and up to ${bytes(found.most_bytes)} fit with a chance of ${plainNumber(found.asked.chance, 3)}%. Use more nodes, or fix fewer sizes.`);
     lines.push(...found.notes.map(note));
