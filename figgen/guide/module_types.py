@@ -19,10 +19,10 @@ KINDS = {
 ANSWERS = """\
 /** What an estimate says first: the job as it was understood. */
 export interface Setup {
-  model: string; world_size: number; tp: number; cp: number; dp: number; pp: number; ep: number;
-  etp: number; edp: number; schedule: string; microbatches: number; microbatch_size: number;
-  sequence: number; tokens_per_step: number; zero_stage: number; recipe: string; recompute: string;
-  activations: string;
+  model: string; world_size: number; nodes: number; gpus_per_node: number; tp: number; cp: number;
+  dp: number; pp: number; ep: number; etp: number; edp: number; schedule: string;
+  microbatches: number; microbatch_size: number; sequence: number; tokens_per_step: number;
+  zero_stage: number; recipe: string; recompute: string; activations: string;
 }
 
 /** A predicted step, as `figgen step --json` prints it; seconds, bytes and FLOPs. */
